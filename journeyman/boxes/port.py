@@ -1,0 +1,69 @@
+"""Box: where a tool's or a ladder's program runs. Domain packs see only this.
+
+Implementations: journeyman.boxes.inprocess (trusted code only: scripted demonstrations, tests), and the sandbox service's boxes
+(journeyman.boxes.client over gRPC; sandbox_service in process). One contract suite runs against all.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+
+class Ending(StrEnum):
+    """How a program ended, as in jm.sandbox.v1.Ending."""
+
+    EXITED = "exited"
+    SIGNALLED = "signalled"
+    WALL_TIMEOUT = "wall_timeout"
+    CPU_TIMEOUT = "cpu_timeout"
+    OUT_OF_MEMORY = "out_of_memory"
+    TOO_MANY_PROCESSES = "too_many_processes"
+    DISK_FULL = "disk_full"
+    OUTPUT_LIMIT = "output_limit"
+    KILLED_BY_CALLER = "killed_by_caller"
+    INFRA_ERROR = "infra_error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """What one program did in a box."""
+
+    ending: Ending
+    exit_code: int | None
+    """Where EXITED."""
+    stdout: bytes
+    stderr: bytes
+    wall_s: float
+    cpu_s: float
+    infra_reason: str = ""
+    """Where INFRA_ERROR."""
+    control_passed: bool = False
+    """Where WALL_TIMEOUT: whether a control program ran normally afterwards."""
+    truncated: bool = False
+
+
+class BoxFailure(Exception):
+    """The sandbox failed: no evidence about the program. Ends the rollout with Attribution.SANDBOX; never shown to the model."""
+
+
+class Box(Protocol):
+    """One box with a working folder. INFRA_ERROR results and a lost box raise BoxFailure, so a pack only sees evidence."""
+
+    async def run_python(
+        self, source: str, argv: Sequence[str] = (), *, timeout_s: float = 5.0, cpu_s: float = 2.0
+    ) -> RunResult:
+        """Runs source as __main__ in the working folder, in a fresh fork of a warm interpreter. sys.argv[1:] is argv."""
+        ...
+
+    async def run_command(self, argv: Sequence[str], *, timeout_s: float = 5.0, cpu_s: float = 2.0) -> RunResult:
+        """Runs a program by its argv in the working folder."""
+        ...
+
+    async def write_files(self, files: Mapping[str, bytes]) -> None:
+        """Writes files below the working folder, replacing existing ones."""
+        ...
+
+    async def read_files(self, paths: Sequence[str]) -> dict[str, bytes]:
+        """Reads regular files below the working folder; absent ones are left out."""
+        ...
