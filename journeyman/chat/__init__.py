@@ -1,0 +1,1 @@
+"""How conversations become tokens and back: the tokenizer and the compact form of tool calls."""
