@@ -1,0 +1,1 @@
+"""A small Qwen3 in plain torch: configuration, model, slot decoder and sampling. Only trainer, engine and examples import it."""
