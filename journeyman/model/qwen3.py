@@ -145,7 +145,7 @@ def project_qkv(
     heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
     fused = F.linear(rms_norm(x_D, weights.norm_in_D, config), weights.qkv)
     by_head = fused.view(*fused.shape[:-1], heads + 2 * kv_heads, config.head_dim)
-    q, k, v = by_head.split([heads, kv_heads, kv_heads], -2)
+    q, k, v = torch.split(by_head, [heads, kv_heads, kv_heads], -2)
     return (
         rotate(rms_norm(q, weights.norm_q_E, config), cos, sin),
         rotate(rms_norm(k, weights.norm_k_E, config), cos, sin),
