@@ -1,0 +1,1 @@
+"""Registry service: policies with their lineage, evaluations over domains, the release gate."""

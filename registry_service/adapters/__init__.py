@@ -1,0 +1,1 @@
+"""The registry's outside world: its ledger, the scheduler, the bus."""

@@ -1,0 +1,1 @@
+"""Pure decisions of the registry: no I/O, no clock, no randomness."""
