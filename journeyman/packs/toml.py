@@ -1,6 +1,7 @@
 """Reads domain.toml into a DomainSpec; every fault is one INVALID_INPUT line naming the file and the key. Called by load."""
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
 from journeyman.errors import ErrorCode, JourneymanError
@@ -48,7 +49,7 @@ def read_spec(path: Path) -> DomainSpec:
     )
 
 
-def _check(path: Path, prefix: str, table: dict[str, object], wanted: dict[str, type]) -> None:
+def _check(path: Path, prefix: str, table: dict[str, object], wanted: Mapping[str, type]) -> None:
     for key in table:
         if key not in wanted:
             raise JourneymanError(
