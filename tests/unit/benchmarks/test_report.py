@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from benchmarks.report import Metric, compared, unmeasured, write
 
 
