@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from journeyman.settings import ServiceSettings
+from journeyman.settings import ServiceSettings, load
 from journeyman.testing import compose
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,12 +47,9 @@ def test_every_variable_is_a_setting_and_every_required_setting_is_given(
 
 
 @pytest.mark.parametrize("service", OURS)
-def test_values_pass_the_services_own_validation(
-    cluster: compose.ComposeFile, service: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in cluster.services[service].environment.items():
-        monkeypatch.setenv(name, str(value))
-    settings = settings_class(service)()
+def test_values_pass_the_services_own_validation(cluster: compose.ComposeFile, service: str) -> None:
+    environment = {name: str(value) for name, value in cluster.services[service].environment.items()}
+    settings = load(settings_class(service), environment)
     assert settings.listen == "0.0.0.0:50051"
     assert settings.bus == "kafka://kafka:9092"
     assert settings.objects == "s3://journeyman:objects-secret@objects:9000/journeyman?secure=false"
@@ -145,6 +142,7 @@ def test_a_dockerfile_installs_its_own_service_only_and_drops_root(cluster: comp
 def test_what_a_dockerfile_copies_is_enough_to_run_the_service(service: str, tmp_path: Path) -> None:
     """Does what the file's COPY and pip lines do, without the third-party packages, which come from this environment."""
     context = tmp_path / "context"
+    context.mkdir()
     for line in (ROOT / f"{service}_service" / "Dockerfile").read_text().splitlines():
         if line.startswith("COPY ") and "--from" not in line:
             *sources, target = line.split()[1:]
