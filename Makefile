@@ -44,7 +44,8 @@ proto: install
 	$(BIN)/python tools/gen_proto.py
 
 up:
-	docker compose up -d --wait
+	deploy/make-env
+	docker compose up --build --detach --wait
 
 down:
 	docker compose down
