@@ -95,7 +95,7 @@ def check_loaded(ref: PolicyRef, manifest: Manifest, model: Qwen3) -> None:
             continue
         # Only where the two versions can be told apart at all.
         between = largest_difference([canary.logprobs], [canary.parent_logprobs])
-        if between > 2 * manifest.tolerance and largest_difference([row], [canary.parent_logprobs]) <= difference:
+        if between > manifest.tolerance and largest_difference([row], [canary.parent_logprobs]) <= difference:
             raise _corrupt(ref, f"canary {index}: nearer to the parent than to {ref.version}")
 
 
