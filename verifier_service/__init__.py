@@ -1,0 +1,1 @@
+"""Turns trajectories into verdicts, cheapest tier first."""
