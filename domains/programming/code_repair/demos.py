@@ -1,4 +1,4 @@
-"""A script that repairs about half of the functions: it gives up, repeats itself, or takes a neighbouring operator or constant."""
+"""A script that repairs about half of the functions: it gives up, or takes a neighbouring operator or constant."""
 
 import json
 import random
@@ -10,7 +10,6 @@ from .tasks import OPERATORS, make
 from .tools import Verification
 
 GIVES_UP = 0.35
-REPEATS = 0.08
 IS_RIGHT = 0.62
 
 
@@ -20,7 +19,7 @@ class Player:
     def __init__(self, task: Task, rng: random.Random, skill: float = 0.0) -> None:
         verification: Verification = json.loads(task.verification_json)
         self._good = verification["good"]
-        self._current = verification["bug"]
+        self._tried = {verification["bug"]}
         self._rng = rng
         self._skill = skill
 
@@ -28,16 +27,20 @@ class Player:
         draw = 1.0 if self._rng.random() < self._skill else self._rng.random()
         if draw < GIVES_UP:
             return "give up"
-        if draw >= GIVES_UP + REPEATS:
-            is_right = draw >= 1.0 or self._rng.random() < IS_RIGHT
-            self._current = self._good if is_right else self._near_miss()
-        return ToolCall(name="edit", arguments_json=json.dumps({"expression": self._current}))
+        is_right = draw >= 1.0 or self._rng.random() < IS_RIGHT
+        expression = self._good if is_right else self._near_miss()
+        self._tried.add(expression)
+        return ToolCall(name="edit", arguments_json=json.dumps({"expression": expression}))
 
     def _near_miss(self) -> str:
+        """A neighbour of the right expression that was not tried yet: a model that has learnt to repeat itself is slow to unlearn it."""
         left, operator, right = self._good[0], self._good[1], self._good[2]
         if right.isdigit():
-            return f"{left}{operator}{max(1, min(5, int(right) + self._rng.choice((-1, 1))))}"
-        return f"{left}{self._rng.choice(OPERATORS)}{right}"
+            constants = (int(right) + step for step in (-2, -1, 1, 2))
+            near = [f"{left}{operator}{constant}" for constant in constants if 1 <= constant <= 5]
+        else:
+            near = [f"{left}{other}{right}" for other in OPERATORS if other != operator]
+        return self._rng.choice([expression for expression in near if expression not in self._tried] or [self._good])
 
 
 def demonstrator(task: Task, rng: random.Random) -> Player:
