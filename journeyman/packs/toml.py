@@ -21,6 +21,14 @@ _TOP = {
     "limits": dict,
     "reward": dict,
 }
+_KINDS = {
+    str: "a string",
+    int: "an integer",
+    float: "a number",
+    bool: "true or false",
+    list: "an array",
+    dict: "a table",
+}
 _LIMITS = {"max_turns": int, "max_turn_tokens": int, "max_tokens": int, "tool_cpu_s": float}
 _REWARD = {"turn_cost": float, "partial_weight": float, "all_failed_trains": bool}
 
@@ -59,4 +67,4 @@ def _check(path: Path, prefix: str, table: dict[str, object], wanted: Mapping[st
         value = table.get(key)
         is_whole_float = kind is float and type(value) is int
         if type(value) is not kind and not is_whole_float:
-            raise JourneymanError(ErrorCode.INVALID_INPUT, f"{path}: {prefix}{key} must be a {kind.__name__}")
+            raise JourneymanError(ErrorCode.INVALID_INPUT, f"{path}: {prefix}{key} must be {_KINDS[kind]}")
