@@ -4,6 +4,7 @@ Called by both edges. What was judged for good is stored under the object's dige
 an infrastructure failure stopped are never stored, so the next delivery tries again.
 """
 
+import asyncio
 import logging
 import time
 from collections.abc import Sequence
@@ -45,9 +46,23 @@ class Verifier:
         self._objects = objects
         self._grader = grader
         self._execution = execution
+        self._running: dict[str, asyncio.Future[Judged]] = {}
+        """Work in progress by the object's digest."""
 
     async def verify(self, group_id: str, ref: ObjectRef) -> Judged:
-        """Judges every member of the object. NOT_FOUND, CORRUPT and PRECONDITION (another pack) pass through."""
+        """Judges every member of the object, once even where it is asked for twice at a time. NOT_FOUND, CORRUPT and PRECONDITION
+        (another pack) pass through."""
+        running = self._running.get(ref.sha256)
+        if running is None:
+            running = self._running[ref.sha256] = asyncio.ensure_future(self._verify(group_id, ref))
+            running.add_done_callback(lambda _: self._running.pop(ref.sha256, None))
+        return await asyncio.shield(running)
+
+    def list_domains(self) -> Sequence[DomainPack]:
+        """Packs on this machine, by name."""
+        return list_packs()
+
+    async def _verify(self, group_id: str, ref: ObjectRef) -> Judged:
         key = f"verdicts/{ref.sha256}.json"
         if await self._objects.exists(key):
             stored = json_format.Parse(await self._objects.get(key), events.TrajectoryVerified())
@@ -64,10 +79,6 @@ class Verifier:
             await self._objects.put(key, json_format.MessageToJson(judged.verified).encode())
         self._report(group_id, grading, verdicts, time.perf_counter() - started_s)
         return judged
-
-    def list_domains(self) -> Sequence[DomainPack]:
-        """Packs on this machine, by name."""
-        return list_packs()
 
     async def _grade(self, data: bytes, ref: ObjectRef) -> Grading:
         try:

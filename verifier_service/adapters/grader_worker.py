@@ -1,7 +1,7 @@
 """The grader process: reads questions about a recorded object on standard input, answers on standard output, dies with its parent.
 
-Started by adapters.graders only. It exists to be killed: whatever an answer does to a ladder happens here. Frames are a length of four bytes
-and a pickle; both ends are this package.
+Started by adapters.graders only. It exists to be killed: whatever an answer does to a ladder happens here. See
+adapters.questions for what passes.
 """
 
 import ctypes
@@ -9,9 +9,7 @@ import os
 import pickle
 import resource
 import signal
-import struct
 import sys
-from dataclasses import dataclass
 from typing import BinaryIO
 
 from journeyman.errors import ErrorCode, JourneymanError
@@ -19,37 +17,12 @@ from journeyman.packs.load import load_pack
 from journeyman.packs.port import DomainPack
 from journeyman.records import Trajectory
 from journeyman.trajectories import decode_group
+from verifier_service.adapters.questions import LENGTH, Answer, Question, Refusal
 from verifier_service.climb import climb
 from verifier_service.core.alike import number_alike
 from verifier_service.core.grading import Climb, Grading, Member
 
-LENGTH = struct.Struct(">I")
 _PR_SET_PDEATHSIG = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """What to do with an object."""
-
-    data: bytes
-    """The recorded object."""
-    only: int | None = None
-    """Place of the one member to grade; None grades every distinct one."""
-    is_control: bool = False
-    """Grade an empty answer to the object's task instead: does the grader work at all?"""
-    is_reading: bool = False
-    """Grade nothing, only list the members."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
-    """The object cannot be graded here."""
-
-    code: ErrorCode
-    message: str
-
-
-Answer = Grading | Climb | Refusal
 
 
 def answer(question: Question) -> Answer:

@@ -7,7 +7,7 @@ import sys
 from typing import cast
 
 from journeyman.errors import JourneymanError
-from verifier_service.adapters.grader_worker import LENGTH, Answer, Question, Refusal
+from verifier_service.adapters.questions import LENGTH, Answer, Question, Refusal
 from verifier_service.core.grading import Climb, Grading
 from verifier_service.ports import GraderLost
 
