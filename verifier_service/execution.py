@@ -7,6 +7,7 @@ FAILED, which is no score. Nothing here turns a sandbox's trouble into evidence.
 import asyncio
 import logging
 import random
+import secrets
 from collections.abc import Mapping
 from typing import Generic, TypeVar
 
@@ -34,7 +35,8 @@ class Execution(Generic[B]):
         self._lease_s = lease_s
 
     async def finish(self, pack: DomainPack, candidates: Mapping[int, Candidate], key: str) -> dict[int, Climb]:
-        """The finished climb of each candidate, by its number. key makes box creation repeatable."""
+        """The finished climb of each candidate, by its number. key names the group in the boxes' keys; no two calls share a box."""
+        key = f"{key}/{secrets.token_hex(8)}"
         deadline_s = asyncio.get_running_loop().time() + self._patience_s
         done: dict[int, Climb] = {}
         attempt, pause_s, trouble = 0, FIRST_PAUSE_S, ""

@@ -87,7 +87,7 @@ async def test_each_gets_a_box_with_its_outcome(tmp_path: Path) -> None:
         assert finished.state is ClimbState.DECIDED
         assert [result.tier for result in finished.results] == ["format", "rule", "execute"]
         assert (finished.results[-1].score == 1.0) == (ending == "solved")
-    assert boxes.opened == [("key/1", 6)]
+    assert [count for _, count in boxes.opened] == [6]
     assert boxes.num_living == 0
 
 
@@ -97,8 +97,16 @@ async def test_a_failing_sandbox_is_waited_for(tmp_path: Path, failures: list[st
     done = await execution(boxes).finish(PACK, waiting, "key")
     assert [finished.state for finished in done.values()] == [ClimbState.DECIDED] * 3
     assert len(boxes.opened) == len(failures) + 1
-    assert boxes.opened[-1] == (f"key/{len(failures) + 1}", 1 if failures == ["first"] else 3)
+    assert boxes.opened[-1][1] == (1 if failures == ["first"] else 3)
+    assert len({key for key, _ in boxes.opened}) == len(boxes.opened)
     assert boxes.num_living == 0
+
+
+async def test_a_group_judged_again_gets_new_boxes(tmp_path: Path) -> None:
+    boxes, waiting = FolderBoxes(tmp_path), await candidates(1)
+    for _ in range(2):
+        await execution(boxes).finish(PACK, waiting, "key")
+    assert boxes.opened[0][0] != boxes.opened[1][0]
 
 
 @pytest.mark.parametrize("failure", ["unreachable", "all"])
