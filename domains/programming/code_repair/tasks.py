@@ -1,7 +1,7 @@
 """Buggy one-line functions. Level 1: wrong operator. Level 2: wrong operator or constant. Level 3: wrong constant, variable, or both.
 
 The prompt shows the function and the first failing test. Inputs are chosen so that this one line tells what is wrong: operator tests
-give four different values under the four operators, and constants, inputs and values stay single digits.
+give four different values under the four operators; constants, and the input and value shown with them, are single digits.
 """
 
 import random
@@ -18,6 +18,8 @@ NUM_SHOWN = 3
 
 _FAMILIES = {1: ("operator",), 2: ("operator", "constant"), 3: ("constant", "variable", "both")}
 _VARIABLES = "axnk"
+_FIRST_INPUTS = {"+": (1, 2), "-": (8, 9)}
+"""The edges of the range come first, as in tests that people write; a wrong constant fails there, so this is the line shown."""
 
 
 def tasks(identity: PackIdentity, split: Split, level: int, seed: int) -> Iterator[Task]:
@@ -59,7 +61,8 @@ def _operator_task(rng: random.Random) -> Draft:
 def _constant_task(rng: random.Random, family: str) -> Draft:
     name, operator = rng.choice(_VARIABLES), rng.choice("+-")
     good, bad = rng.sample(range(1, 6), 2)
-    inputs = [rng.randint(1, 4) if operator == "+" else rng.randint(6, 9) for _ in range(2 * NUM_SHOWN)]
+    first = rng.choice(_FIRST_INPUTS[operator])
+    inputs = [first, *(rng.randint(1, 9) for _ in range(2 * NUM_SHOWN - 1))]
     cases = [[[x], apply(operator, x, good)] for x in inputs]
     if family == "constant":
         used, constant = name, bad
