@@ -14,7 +14,6 @@ from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from journeyman.boxes.inprocess import InProcessBox
-
 from journeyman.chat.compact import render_call
 from journeyman.episodes.episode import Episode
 from journeyman.packs.port import DomainPack
