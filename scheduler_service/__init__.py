@@ -1,0 +1,1 @@
+"""The scheduler: decides what runs next and how much may be in flight."""

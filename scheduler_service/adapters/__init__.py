@@ -1,0 +1,1 @@
+"""The scheduler's outside world: its ledger, the bus, the domain packs."""
