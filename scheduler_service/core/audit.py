@@ -3,11 +3,11 @@
 Both figures are 0 unless something is broken: a bug here, a damaged ledger, or a row that somebody changed.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from scheduler_service.core.group import GroupState, Rollout, RolloutState
-from scheduler_service.core.run import Run
+from scheduler_service.core.run import Run, RunState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,16 +30,17 @@ class Findings:
     num_infra_in_advantages: int
 
 
-def audit(run: Run, rows: Sequence[AuditRow], working: Set[str]) -> Findings:
+def audit(run: Run, rows: Sequence[AuditRow], working: Container[str]) -> Findings:
     """`working` holds the ids of groups that somebody still works on; rows and run are of one moment."""
+    worked_on: Container[str] = working if run.state is not RunState.FINISHED else ()
     num_missing = max(0, run.num_admitted - len(rows))
     return Findings(
-        num_lost_groups=num_missing + sum(_is_lost(row, working) for row in rows),
+        num_lost_groups=num_missing + sum(_is_lost(row, worked_on) for row in rows),
         num_infra_in_advantages=sum(_num_infra_in_advantages(row) for row in rows),
     )
 
 
-def _is_lost(row: AuditRow, working: Set[str]) -> bool:
+def _is_lost(row: AuditRow, working: Container[str]) -> bool:
     """Whether nothing will ever bring the group to an end, or its end has no reason."""
     if row.rollouts is None or row.state not in GroupState.__members__:
         return True

@@ -119,12 +119,19 @@ def give_back(group: Group, index: int, attempt: int, cause: Attribution | None,
 
 
 def expire(group: Group, rules: Rules, now_s: float) -> Step:
-    """Leases whose time is over are lost: an infrastructure failure of class scheduler."""
-    changed = {
-        rollout.index: _failed(rollout, Attribution.SCHEDULER, rules)
-        for rollout in group.rollouts
-        if rollout.state is RolloutState.LEASED and rollout.until_s <= now_s
-    }
+    """Leases whose time is over are lost."""
+    return _lose(group, [rollout for rollout in group.rollouts if rollout.until_s <= now_s], rules, now_s)
+
+
+def lose_worker(group: Group, worker_id: str, rules: Rules, now_s: float) -> Step:
+    """All leases of a worker that is known to be gone are lost."""
+    return _lose(group, [rollout for rollout in group.rollouts if rollout.worker_id == worker_id], rules, now_s)
+
+
+def _lose(group: Group, rollouts: Iterable[Rollout], rules: Rules, now_s: float) -> Step:
+    """A lost lease is an infrastructure failure of class scheduler."""
+    leased = [rollout for rollout in rollouts if rollout.state is RolloutState.LEASED]
+    changed = {rollout.index: _failed(rollout, Attribution.SCHEDULER, rules) for rollout in leased}
     return _with(group, changed, rules, now_s) if changed else Step(group=group)
 
 

@@ -40,6 +40,8 @@ class LeasedGroup:
 
 def lease(draft: Draft, ask: Ask) -> list[LeasedGroup]:
     """Leases members to a worker: waiting ones first, then of groups admitted for it."""
+    if ask.is_idle and ask.loaded is None:
+        _lose_former_process(draft, ask.worker_id)
     basket = Basket(ask)
     fill(basket, _waiting(draft), ask)
     leased = [_give(draft, share, ask.worker_id) for share in basket.shares]
@@ -54,9 +56,17 @@ def lease(draft: Draft, ask: Ask) -> list[LeasedGroup]:
     return leased
 
 
+def _lose_former_process(draft: Draft, worker_id: str) -> None:
+    """A worker that holds no policy has never played: what is leased under its name was lost with the process before it. Waiting for
+    those leases to run out would only cost time."""
+    for group in list(draft.base.groups.values()):
+        if group.state in group_state.IN_PLAY:
+            draft.put(group_state.lose_worker(group, worker_id, draft.rules(group), draft.now_s), group)
+
+
 def _waiting(draft: Draft) -> Iterator[Candidate]:
     order = {run.spec.run_id: (place, run) for place, run in enumerate(draft.base.runs_in_order())}
-    groups = [draft.base.groups[group_id] for group_id in draft.base.waiting]
+    groups = [group for group in draft.waiting_groups() if group.run_id in order]
     for group in sorted(groups, key=lambda group: order[group.run_id][0]):
         yield Candidate(group=group, policy=order[group.run_id][1].spec.policy)
 

@@ -148,6 +148,12 @@ class Draft:
         """A group as changed so far; None when unknown or finished, which for late events is the same."""
         return self._groups.get(group_id) or self.base.groups.get(group_id)
 
+    def waiting_groups(self) -> list[Group]:
+        """Groups with waiting members as changed so far, in the order in which they came to have them."""
+        changed = {group_id: None for group_id, group in self._groups.items() if group_id not in self.base.waiting}
+        groups = [self.group(group_id) for group_id in {**self.base.waiting, **changed}]
+        return [group for group in groups if group is not None and not group.state.is_terminal and group.waiting]
+
     def rules(self, group: Group) -> Rules:
         """What judges this group."""
         spec = self.run_of(group).spec
