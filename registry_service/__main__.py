@@ -2,12 +2,12 @@
 
 from jm.registry.v1.registry_pb2_grpc import add_RegistryServiceServicer_to_server
 from jm.scheduler.v1.scheduler_pb2_grpc import SchedulerServiceStub
+
+from journeyman import lifecycle
 from journeyman.bus.connect import open_bus
 from journeyman.bus.consumer import ConsumerLoop
 from journeyman.rpc.client import channel
 from journeyman.rpc.server import RpcServer
-
-from journeyman import lifecycle
 from registry_service.adapters.outbox import OutboxRelay
 from registry_service.adapters.scheduler_runs import RunLimits, SchedulerRuns
 from registry_service.adapters.sql_engine import open_engine
@@ -22,7 +22,7 @@ from registry_service.settings import RegistrySettings
 async def build(settings: RegistrySettings) -> lifecycle.Assembly:
     """Wires the service."""
     ledger = SqlLedger(await open_engine(settings.ledger))
-    bus = await open_bus(settings.bus)
+    bus = open_bus(settings.bus)
     to_scheduler = channel(settings.scheduler)
     limits = RunLimits(
         admission_slots=settings.admission_slots, retry_budget=settings.retry_budget, lease_s=settings.lease_s
@@ -31,11 +31,15 @@ async def build(settings: RegistrySettings) -> lifecycle.Assembly:
     server = RpcServer(settings.listen)
     server.add(add_RegistryServiceServicer_to_server, RegistryServicer(app), "jm.registry.v1.RegistryService")
     consumer = ConsumerLoop(bus, "registry", handlers(app))
+
+    async def hang_up() -> None:
+        await to_scheduler.close()
+
     return lifecycle.Assembly(
         server=server,
         background=[consumer.run, OutboxRelay(ledger, bus).run],
         drain=None,
-        close=[to_scheduler.close, bus.close, ledger.close],
+        close=[hang_up, bus.close, ledger.close],
     )
 
 

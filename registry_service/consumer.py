@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from jm.events.v1.events_pb2 import Envelope
-from journeyman.bus.consumer import Handler
 
+from journeyman.bus.consumer import Handler
 from journeyman.bus.port import Record
 from journeyman.convert import policy_ref_from_proto
 from journeyman.topics import GROUP_CLOSED, POLICY_PUBLISHED

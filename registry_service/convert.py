@@ -2,8 +2,8 @@
 
 from jm.events.v1 import events_pb2 as events
 from jm.registry.v1 import registry_pb2 as registry
-from journeyman.bus.envelope import event_id, outgoing, wrap
 
+from journeyman.bus.envelope import event_id, outgoing, wrap
 from journeyman.bus.port import Outgoing
 from journeyman.convert import policy_ref_from_proto, policy_ref_to_proto
 from journeyman.errors import ErrorCode, JourneymanError

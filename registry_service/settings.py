@@ -1,7 +1,8 @@
 """Deployment knobs of the registry: REGISTRY_* in the environment."""
 
-from journeyman.settings import ServiceSettings
 from pydantic_settings import SettingsConfigDict
+
+from journeyman.settings import ServiceSettings
 
 
 class RegistrySettings(ServiceSettings):

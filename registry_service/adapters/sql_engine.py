@@ -5,6 +5,7 @@ IMMEDIATE: a deferred one that reads first fails at once, without waiting, when 
 """
 
 import asyncio
+import logging
 from pathlib import Path
 from sqlite3 import Connection as SqliteConnection
 
@@ -41,6 +42,7 @@ def _open(url: str) -> Engine:
 
 def upgrade(connection: Connection) -> None:
     """Runs the migrations that are missing, inside the caller's transaction."""
+    logging.getLogger("alembic").setLevel(logging.WARNING)  # it announces every step at INFO
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     config.attributes["connection"] = connection
