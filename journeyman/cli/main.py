@@ -15,6 +15,7 @@ from journeyman.errors import JourneymanError
 SUBCOMMANDS = {
     "domain": "The task domains: list them, look at their tasks.",
     "quickstart": "Train a small model end to end on this machine.",
+    "trajectory": "What a model did, turn by turn and token by token.",
 }
 """Name -> one line of help, so that listing them imports none of them."""
 BAD_INPUT = 2

@@ -149,7 +149,8 @@ def _toml(value: object) -> str:
         return "[" + ", ".join(_toml(item) for item in value) + "]"
     if isinstance(value, float):
         return repr(value)
-    return json.dumps(value, ensure_ascii=False)  # strings and integers are written alike in both
+    # Strings and integers are written alike in JSON and TOML, but for one character that TOML wants escaped.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _overlay(below: Mapping[str, object], above: Mapping[str, object]) -> dict[str, object]:
