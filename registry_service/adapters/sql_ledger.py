@@ -82,8 +82,8 @@ class SqlLedger:
     async def add_decision(self, decision: Decision, fact: Outgoing) -> None:
         def work(connection: Connection) -> None:
             values = {"decision_id": decision.decision_id, "decision_json": to_text(DECISION, decision)}
-            added = connection.execute(_insert_once(connection, DECISIONS).values(values))
-            if added.rowcount == 0:
+            insertion = _insert_once(connection, DECISIONS).values(values).returning(DECISIONS.c.decision_id)
+            if connection.execute(insertion).first() is None:
                 return
             _add_policy(connection, decision.candidate, None, "")
             _change_standings(connection, decision)
