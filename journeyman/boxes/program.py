@@ -12,7 +12,7 @@ from types import CodeType, ModuleType
 
 FILE_NAME = "<program>"
 """How the source is called in tracebacks."""
-WORK_FOLDER = "/work"
+WORK_FOLDER = "/box"
 """The working folder of every box."""
 OUTPUT_BYTES = 64 * 1024
 """Bytes kept of each of stdout and stderr where nothing else is said."""

@@ -1,0 +1,1 @@
+"""The sandbox service: runs untrusted code; the only place that does."""

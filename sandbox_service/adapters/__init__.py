@@ -1,0 +1,1 @@
+"""How the sandbox service makes boxes on this machine."""

@@ -1,0 +1,1 @@
+"""The kernel's interfaces that Python does not offer, by ctypes."""

@@ -1,0 +1,103 @@
+"""LocalBoxes: the sandbox's boxes without the service in between, for the one-file loop, benchmarks and tests.
+
+Same surface as journeyman.boxes.client.SandboxBoxes, same backends, same results; leases hold until destroy, as nobody else would end them.
+"""
+
+import contextlib
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+
+from journeyman.boxes.paths import checked_path
+from journeyman.boxes.port import BoxFailure, Ending, RunResult
+from journeyman.errors import ErrorCode, JourneymanError
+from sandbox_service.adapters.isolation import AUTO, IsolationChoice, open_backend
+from sandbox_service.app import MAX_LEASE_S, Sandboxes
+from sandbox_service.core.programs import Program
+from sandbox_service.core.shape import BoxShape
+
+_MAX_BOXES = 4096
+
+
+class LocalBox:
+    """A Box. Made by LocalBoxes."""
+
+    def __init__(self, app: Sandboxes, sandbox_id: str) -> None:
+        self._app = app
+        self.sandbox_id = sandbox_id
+
+    async def run_python(
+        self, source: str, argv: Sequence[str] = (), *, timeout_s: float = 5.0, cpu_s: float = 2.0
+    ) -> RunResult:
+        """See Box."""
+        return await self._run(Program(source=source, argv=tuple(argv), timeout_s=timeout_s, cpu_s=cpu_s))
+
+    async def run_command(self, argv: Sequence[str], *, timeout_s: float = 5.0, cpu_s: float = 2.0) -> RunResult:
+        """See Box."""
+        return await self._run(Program(argv=tuple(argv), timeout_s=timeout_s, cpu_s=cpu_s))
+
+    async def write_files(self, files: Mapping[str, bytes]) -> None:
+        """See Box."""
+        with _lost_is_failure():
+            await self._app.write(self.sandbox_id, files)
+
+    async def read_files(self, paths: Sequence[str]) -> dict[str, bytes]:
+        """See Box."""
+        with _lost_is_failure():
+            return await self._app.read(self.sandbox_id, [checked_path(path) for path in paths])
+
+    async def _run(self, program: Program) -> RunResult:
+        (run,) = await self._app.run_batch([(self.sandbox_id, program)])
+        if run.result.ending in (Ending.INFRA_ERROR, Ending.KILLED_BY_CALLER):
+            raise BoxFailure(run.result.infra_reason or f"box {self.sandbox_id} was destroyed while its program ran")
+        return run.result
+
+
+class LocalBoxes:
+    """Opens and destroys boxes of this process."""
+
+    def __init__(self, app: Sandboxes, shape: BoxShape) -> None:
+        self._app = app
+        self._shape = shape
+        self.isolation = app.isolation
+        """Isolation in force."""
+
+    async def open(self, files: Mapping[str, bytes], *, key: str, lease_s: float) -> LocalBox:
+        """A box with files. Repeating key gives the same box. lease_s is ignored."""
+        with _lost_is_failure():
+            made = await self._app.create(key, files, self._shape, MAX_LEASE_S)
+        return LocalBox(self._app, made.box_id)
+
+    async def open_group(self, files: Mapping[str, bytes], count: int, *, key: str, lease_s: float) -> list[LocalBox]:
+        """count boxes with the same files: one made, the rest forked from it."""
+        first = await self.open(files, key=key, lease_s=lease_s)
+        if count == 1:
+            return [first]
+        with _lost_is_failure():
+            forked = await self._app.fork(first.sandbox_id, count - 1, MAX_LEASE_S)
+        return [first, *(LocalBox(self._app, made.box_id) for made in forked)]
+
+    async def destroy(self, boxes: Sequence[LocalBox]) -> None:
+        """Destroys boxes."""
+        await self._app.destroy([box.sandbox_id for box in boxes])
+
+
+@contextlib.asynccontextmanager
+async def local_boxes(
+    isolation: str = AUTO, *, allow_weak: bool = False, shape: BoxShape | None = None
+) -> AsyncIterator[LocalBoxes]:
+    """Boxes of this machine's best isolation; all end with the context. PRECONDITION where there is none."""
+    backend = await open_backend(IsolationChoice(isolation=isolation, allow_weak=allow_weak))
+    app = Sandboxes(backend, max_boxes=_MAX_BOXES)
+    try:
+        yield LocalBoxes(app, shape or BoxShape())
+    finally:
+        await app.close()
+
+
+@contextlib.contextmanager
+def _lost_is_failure() -> Iterator[None]:
+    try:
+        yield
+    except JourneymanError as error:
+        if error.code is ErrorCode.INVALID_INPUT:
+            raise
+        raise BoxFailure(str(error)) from error

@@ -1,0 +1,1 @@
+"""The process that makes boxes by cloning itself, outside of them and apart from the service."""

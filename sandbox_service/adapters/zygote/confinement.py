@@ -1,0 +1,51 @@
+"""What every way of confining a box shares. Used in the zygote and in the children that become boxes."""
+
+import contextlib
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from typing import Protocol
+
+from sandbox_service.adapters.box.frames import encode
+from sandbox_service.core.shape import BoxShape
+
+_MAX_FD = 1 << 20
+
+
+class Confinement(Protocol):
+    """Makes boxes as children of the zygote."""
+
+    def prepare(self) -> None:
+        """Once, in the process that will make boxes."""
+        ...
+
+    def start(self, number: int, shape: BoxShape, connection: socket.socket) -> int:
+        """A new box that serves on connection; its init's pid."""
+        ...
+
+
+@contextlib.contextmanager
+def enter_quietly(connection: socket.socket) -> Iterator[None]:
+    """Around all that a box's init ever does: says on the connection why it failed, and never comes back."""
+    try:
+        yield
+    except BaseException as error:  # this process is a clone: nothing may run past here, whatever happened
+        with contextlib.suppress(OSError):
+            connection.sendall(encode({"op": "failed", "error": f"{type(error).__name__}: {error}"}))
+    finally:
+        os._exit(0)
+
+
+def keep_only(*kept: int) -> None:
+    """Closes every other descriptor, leaves the standard ones on /dev/null and forgets the zygote's signal handling."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    for number in range(3):
+        os.dup2(nothing, number)
+    start = 3
+    for fd in sorted(kept):
+        os.closerange(start, fd)
+        start = fd + 1
+    os.closerange(start, _MAX_FD)

@@ -1,0 +1,261 @@
+"""The zygote process: started by the service with a clean environment (zygote_process.py), it makes boxes by cloning itself.
+
+It has two halves. The outer one stays in the host's namespaces, waits for the service's end or the inner one's, and then clears away.
+The inner one is the first process of a pid namespace (but for weak boxes), so that its death, however caused, is the death of every
+box. It is single-threaded and never loads a box's code.
+"""
+
+import ast  # noqa: F401  # these imports make the interpreter warm: boxes inherit them
+import bisect  # noqa: F401
+import collections  # noqa: F401
+import contextlib
+import copy  # noqa: F401
+import dataclasses  # noqa: F401
+import datetime  # noqa: F401
+import decimal  # noqa: F401
+import fractions  # noqa: F401
+import functools  # noqa: F401
+import gc
+import heapq  # noqa: F401
+import io  # noqa: F401
+import itertools  # noqa: F401
+import json
+import math  # noqa: F401
+import operator  # noqa: F401
+import os
+import random  # noqa: F401
+import re  # noqa: F401
+import select
+import shutil
+import signal
+import socket
+import statistics  # noqa: F401
+import string  # noqa: F401
+import sys
+import tempfile
+import textwrap  # noqa: F401
+import traceback
+import typing  # noqa: F401
+from dataclasses import dataclass
+
+from sandbox_service.adapters.box.frames import encode
+from sandbox_service.adapters.linux import calls
+from sandbox_service.adapters.zygote.cgroups import Cgroups, Counters, open_cgroups, remove_stale
+from sandbox_service.adapters.zygote.confinement import Confinement
+from sandbox_service.adapters.zygote.namespaces import NamespaceConfinement
+from sandbox_service.adapters.zygote.weak import WeakConfinement
+from sandbox_service.core.shape import BoxShape
+
+MAX_MESSAGE_BYTES = 64 * 1024
+_FAILED = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orders:
+    """What the service starts the zygote with."""
+
+    isolation: str
+    """ns-root, ns-rootless or weak."""
+    uid_first: int
+    """First of the host's uids that boxes of ns-root have."""
+    control_fd: int
+    """Socket to the service."""
+    life_fd: int
+    """Pipe that closes when the service dies."""
+
+
+def main(arguments: list[str]) -> None:
+    """The outer half."""
+    orders = Orders(**json.loads(arguments[0]))
+    control = socket.socket(fileno=orders.control_fd)
+    remove_stale()
+    cgroups, no_cgroups = open_cgroups(f"{os.getpid()}-{os.urandom(4).hex()}")
+    folder = tempfile.mkdtemp(prefix="journeyman-boxes-") if orders.isolation == "weak" else ""
+    inner = 0
+    try:
+        confinement = _confine(orders, cgroups, folder)
+        inner = os.fork()
+        if inner == 0:
+            os.close(orders.life_fd)
+            _inner(Zygote(control, confinement, cgroups), no_cgroups)
+        control.close()
+        _wait_for_end(inner, orders.life_fd)
+    except OSError as error:
+        _say(control, {"op": "failed", "error": f"{error.strerror or error}"})
+    finally:
+        if inner:
+            _end(inner)
+        cgroups.close()
+        if folder:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _confine(orders: Orders, cgroups: Cgroups, folder: str) -> Confinement:
+    """Enters the namespaces that the inner half and its boxes lie in."""
+    if orders.isolation == "weak":
+        return WeakConfinement(folder)
+    if not calls.is_supported():
+        raise OSError(0, f"system call numbers of {calls.MACHINE} are not known")
+    if orders.isolation == "ns-root":
+        calls.unshare(calls.CLONE_NEWPID)
+        return NamespaceConfinement(cgroups, orders.uid_first)
+    if os.geteuid() == 0:
+        _become_ordinary(orders.uid_first)
+    uid, gid = os.geteuid(), os.getegid()
+    calls.unshare(calls.CLONE_NEWUSER | calls.CLONE_NEWPID)
+    for file, text in (("setgroups", "deny"), ("uid_map", f"0 {uid} 1"), ("gid_map", f"0 {gid} 1")):
+        with open(f"/proc/self/{file}", "w", encoding="ascii") as target:
+            target.write(text)
+    return NamespaceConfinement(cgroups, None)
+
+
+def _become_ordinary(uid: int) -> None:
+    """Rootless boxes have their maker's uid, and root's own must not be inside one: it owns files of the kernel even without capabilities."""
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+    calls.prctl(calls.PR_SET_DUMPABLE, 1)
+
+
+def _wait_for_end(inner: int, life_fd: int) -> None:
+    """Until the service or the inner half is gone."""
+    poll = select.poll()
+    poll.register(os.pidfd_open(inner), select.POLLIN)
+    poll.register(life_fd, select.POLLIN)
+    poll.poll()
+
+
+def _end(inner: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(inner, signal.SIGKILL)
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(inner, 0)
+
+
+def _say(control: socket.socket, message: dict[str, str | int]) -> None:
+    with contextlib.suppress(OSError):
+        control.send(json.dumps(message).encode())
+
+
+def _inner(zygote: "Zygote", no_cgroups: str) -> None:
+    """The inner half; never returns."""
+    code = _FAILED
+    try:
+        calls.prctl(calls.PR_SET_PDEATHSIG, signal.SIGKILL)
+        zygote.prepare(no_cgroups)
+        zygote.serve()
+        code = 0
+    except BaseException:  # the outer half must not run on in this process
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+class Zygote:
+    """Makes and ends boxes as the service says."""
+
+    def __init__(self, control: socket.socket, confinement: Confinement, cgroups: Cgroups) -> None:
+        self._control = control
+        self._confinement = confinement
+        self._cgroups = cgroups
+        self._number_of: dict[int, int] = {}
+        """Box number by the pid of its init."""
+        self._killed: set[int] = set()
+        """Numbers of boxes that are to die by our hand; nobody asks what the kernel counted for them."""
+        self._unclean: set[int] = set()
+        """Numbers of dead boxes whose group could not be removed yet."""
+
+    def prepare(self, no_cgroups: str) -> None:
+        """Confines this process as far as its boxes need, and reports."""
+        try:
+            self._confinement.prepare()
+        except OSError as error:
+            _say(self._control, {"op": "failed", "error": f"{error.strerror or error}"})
+            raise
+        _forget_where_we_came_from()
+        gc.collect()
+        gc.freeze()
+        controllers = ",".join(sorted(self._cgroups.controllers))
+        _say(self._control, {"op": "ready", "controllers": controllers, "no_cgroups": no_cgroups})
+
+    def serve(self) -> None:
+        """Until the service closes the connection."""
+        wake_read, wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+        poll = select.poll()
+        poll.register(self._control, select.POLLIN)
+        poll.register(wake_read, select.POLLIN)
+        while True:
+            ready = {fd for fd, _ in poll.poll(50 if self._unclean else None)}
+            if wake_read in ready:
+                os.read(wake_read, 4096)
+                self._bury()
+            self._unclean = {number for number in self._unclean if not self._clear(number)}
+            if self._control.fileno() in ready and not self._obey():
+                return
+
+    def _obey(self) -> bool:
+        """Carries out one order; False where the service is gone."""
+        data, fds, _, _ = socket.recv_fds(self._control, MAX_MESSAGE_BYTES, 1)
+        if not data:
+            return False
+        order = json.loads(data)
+        number = int(order["number"])
+        if order["op"] == "start":
+            self._start(number, BoxShape.from_json(order["shape"]), fds[0])
+        elif order["op"] == "kill":
+            for pid, living in self._number_of.items():
+                if living == number:
+                    self._killed.add(number)
+                    os.kill(pid, signal.SIGKILL)
+        elif order["op"] == "counters":
+            self._report("counters", number)
+        return True
+
+    def _start(self, number: int, shape: BoxShape, fd: int) -> None:
+        with socket.socket(fileno=fd) as connection:
+            try:
+                self._number_of[self._confinement.start(number, shape, connection)] = number
+            except OSError as error:
+                with contextlib.suppress(OSError):
+                    connection.sendall(encode({"op": "failed", "error": str(error)}))
+                self._unclean.add(number)
+                self._report("ended", number)
+
+    def _bury(self) -> None:
+        """Reaps boxes that have ended and tells the service."""
+        while True:
+            try:
+                pid, _ = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if (number := self._number_of.pop(pid, None)) is not None:
+                self._report("ended", number)
+                if not self._clear(number):
+                    self._unclean.add(number)
+
+    def _clear(self, number: int) -> bool:
+        if isinstance(self._confinement, WeakConfinement):
+            self._confinement.remove(number)
+        return self._cgroups.remove(number)
+
+    def _report(self, what: str, number: int) -> None:
+        found = Counters() if number in self._killed and what == "ended" else self._cgroups.counters(number)
+        self._killed.discard(number)
+        message: dict[str, str | int] = {"op": what, "number": number, "num_oom_kills": found.num_oom_kills}
+        _say(self._control, message | {"num_fork_refusals": found.num_fork_refusals})
+
+
+def _forget_where_we_came_from() -> None:
+    """Leaves an interpreter as python -c would find it in a box: the working folder first, and no trace of this source tree."""
+    standard = "_frozen_importlib"
+    sys.path[:] = ["", *(path for path in sys.path if os.path.exists(path))]
+    sys.meta_path[:] = [finder for finder in sys.meta_path if getattr(finder, "__module__", "").startswith(standard)]
+    sys.path_hooks[:] = [
+        hook for hook in sys.path_hooks if getattr(hook, "__module__", standard).startswith(("zip", standard))
+    ]
+    sys.path_importer_cache.clear()
+    sys.dont_write_bytecode = True

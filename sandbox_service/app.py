@@ -1,0 +1,214 @@
+"""Use cases of the sandbox service: make, fork, run, read, renew, destroy. Called by the gRPC edge and, in process, by LocalBoxes."""
+
+import asyncio
+import os
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from journeyman.boxes.paths import checked_path
+from journeyman.boxes.port import Ending, RunResult
+from journeyman.errors import ErrorCode, JourneymanError
+from sandbox_service.core.leases import Leases
+from sandbox_service.core.programs import BoxRun, Program
+from sandbox_service.core.shape import BoxShape
+from sandbox_service.ports import Backend, LiveBox, PackedFiles
+
+MIN_LEASE_S, DEFAULT_LEASE_S, MAX_LEASE_S = 1.0, 60.0, 3600.0
+MAX_FILE_BYTES = 1024 * 1024
+_EXPIRY_LOOK_S = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoxLease:
+    """A living box."""
+
+    box_id: str
+    left_s: float
+    """Life without renewal, from now."""
+
+
+class Sandboxes:
+    """The application."""
+
+    def __init__(
+        self, backend: Backend, *, max_boxes: int, num_parallel: int = 0, clock_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._backend = backend
+        self._max_boxes = max_boxes
+        self._slots = asyncio.Semaphore(num_parallel or 2 * (os.cpu_count() or 1))
+        self._clock_s = clock_s
+        self._boxes: dict[str, LiveBox] = {}
+        self._shapes: dict[str, BoxShape] = {}
+        self._leases = Leases()
+        self._by_key: dict[str, asyncio.Task[BoxLease]] = {}
+        self._key_of: dict[str, str] = {}
+        self._num_coming = 0
+
+    @property
+    def isolation(self) -> str:
+        """In force."""
+        return self._backend.isolation
+
+    @property
+    def limits_enforced(self) -> tuple[Sequence[str], Sequence[str]]:
+        """What is enforced, and what is not, each with its reason."""
+        return self._backend.enforced, self._backend.not_enforced
+
+    async def create(self, key: str, files: Mapping[str, bytes], shape: BoxShape, lease_s: float) -> BoxLease:
+        """A box with files. Repeating a key gives the box made first, for as long as it lives."""
+        if not key:
+            return await self._make(files, None, shape, lease_s)
+        task = self._by_key.get(key)
+        if task is None:
+            task = self._by_key[key] = asyncio.ensure_future(self._make(files, None, shape, lease_s, key))
+            task.add_done_callback(lambda done: self._forget_failure(key, done))
+        made = await asyncio.shield(task)
+        return self._lease(made.box_id)
+
+    async def fork(self, box_id: str, count: int, lease_s: float) -> list[BoxLease]:
+        """count more boxes with the same files."""
+        box = self._box(box_id)
+        shape = self._shapes[box_id]
+        packed = await box.pack()
+        return list(await asyncio.gather(*(self._make({}, packed, shape, lease_s) for _ in range(count))))
+
+    async def run_batch(self, runs: Sequence[tuple[str, Program]]) -> list[BoxRun]:
+        """Results in the order of the programs. A box that is not there is an infrastructure error of its own run only."""
+        return list(await asyncio.gather(*(self._run(box_id, program) for box_id, program in runs)))
+
+    async def write(self, box_id: str, files: Mapping[str, bytes]) -> None:
+        """Writes files below a box's working folder."""
+        _check_files(files)
+        await self._box(box_id).write(files)
+
+    async def read(self, box_id: str, paths: Sequence[str]) -> dict[str, bytes]:
+        """Regular files below a box's working folder; the rest is left out."""
+        return await self._box(box_id).read([checked_path(path) for path in paths])
+
+    def renew(self, box_ids: Sequence[str], lease_s: float) -> list[str]:
+        """Extends leases; gives the ids that are gone."""
+        until_s = self._clock_s() + _checked_lease_s(lease_s)
+        for box_id in box_ids:
+            if box_id in self._boxes:
+                self._leases.grant(box_id, until_s)
+        return [box_id for box_id in box_ids if box_id not in self._boxes]
+
+    async def destroy(self, box_ids: Sequence[str], reason: str = "") -> None:
+        """Destroys boxes; unknown ids are ignored. An empty reason means that a client asked for it."""
+        boxes = [box for box_id in box_ids if (box := self._remove(box_id)) is not None]
+        await asyncio.gather(*(box.destroy(reason) for box in boxes))
+
+    def list_living(self) -> list[BoxLease]:
+        """All boxes."""
+        return [self._lease(box_id) for box_id in self._boxes]
+
+    async def end_expired(self, stop: asyncio.Event) -> None:
+        """Destroys boxes whose lease has ended, until stop is set. Raises where no more boxes can be made."""
+        while not stop.is_set():
+            await self.destroy(self._leases.expired(self._clock_s()), "its lease ended")
+            if self._backend.lost.is_set():
+                raise JourneymanError(ErrorCode.UNAVAILABLE, "the process that makes boxes has ended")
+            try:
+                async with asyncio.timeout(_EXPIRY_LOOK_S):
+                    await stop.wait()
+            except TimeoutError:
+                continue
+
+    async def close(self) -> None:
+        """Destroys every box and the backend."""
+        await self.destroy(list(self._boxes), "the service stops")
+        await self._backend.close()
+
+    async def _make(
+        self,
+        files: Mapping[str, bytes],
+        packed: PackedFiles | None,
+        shape: BoxShape,
+        lease_s: float,
+        key: str = "",
+    ) -> BoxLease:
+        until_s = self._clock_s() + _checked_lease_s(lease_s)
+        _check_files(files)
+        if len(self._boxes) + self._num_coming >= self._max_boxes:
+            message = f"{self._max_boxes} boxes are alive, as many as SANDBOX_MAX_BOXES allows"
+            raise JourneymanError(ErrorCode.EXHAUSTED, message)
+        self._num_coming += 1
+        try:
+            box = await self._filled(files, packed, shape)
+        finally:
+            self._num_coming -= 1
+        box_id = secrets.token_hex(8)
+        self._boxes[box_id] = box
+        self._shapes[box_id] = shape
+        self._key_of[box_id] = key
+        self._leases.grant(box_id, until_s)
+        return self._lease(box_id)
+
+    async def _filled(self, files: Mapping[str, bytes], packed: PackedFiles | None, shape: BoxShape) -> LiveBox:
+        box = await self._backend.create(shape)
+        try:
+            if packed is not None:
+                await box.unpack(packed)
+            elif files:
+                await box.write(files)
+        except BaseException:
+            await box.destroy("it could not be filled")
+            raise
+        return box
+
+    async def _run(self, box_id: str, program: Program) -> BoxRun:
+        box = self._boxes.get(box_id)
+        if box is None:
+            return _lost(f"there is no box {box_id}: its lease ended or it was destroyed")
+        async with self._slots:
+            return await box.run(program)
+
+    def _remove(self, box_id: str) -> LiveBox | None:
+        self._leases.drop(box_id)
+        self._by_key.pop(self._key_of.pop(box_id, ""), None)
+        self._shapes.pop(box_id, None)
+        return self._boxes.pop(box_id, None)
+
+    def _forget_failure(self, key: str, done: "asyncio.Task[BoxLease]") -> None:
+        if done.cancelled() or done.exception() is not None:
+            self._by_key.pop(key, None)
+
+    def _box(self, box_id: str) -> LiveBox:
+        if (box := self._boxes.get(box_id)) is None:
+            raise JourneymanError(
+                ErrorCode.NOT_FOUND, f"there is no box {box_id!r}: its lease ended or it was destroyed"
+            )
+        return box
+
+    def _lease(self, box_id: str) -> BoxLease:
+        return BoxLease(box_id=box_id, left_s=self._leases.until_s(box_id) - self._clock_s())
+
+
+def _checked_lease_s(lease_s: float) -> float:
+    if not MIN_LEASE_S <= lease_s <= MAX_LEASE_S:
+        message = f"lease of {lease_s:g} s: must be from {MIN_LEASE_S:g} s to {MAX_LEASE_S:g} s"
+        raise JourneymanError(ErrorCode.INVALID_INPUT, message)
+    return lease_s
+
+
+def _check_files(files: Mapping[str, bytes]) -> None:
+    for path, content in files.items():
+        checked_path(path)
+        if len(content) > MAX_FILE_BYTES:
+            message = f"file {path!r} of {len(content)} bytes: at most {MAX_FILE_BYTES}"
+            raise JourneymanError(ErrorCode.INVALID_INPUT, message)
+
+
+def _lost(reason: str) -> BoxRun:
+    result = RunResult(
+        ending=Ending.INFRA_ERROR,
+        exit_code=None,
+        stdout=b"",
+        stderr=b"",
+        wall_s=0.0,
+        cpu_s=0.0,
+        infra_reason=reason,
+    )
+    return BoxRun(result=result)

@@ -1,0 +1,28 @@
+"""What is run in a box and what came of it, as the service's own records."""
+
+from dataclasses import dataclass
+
+from journeyman.boxes.port import RunResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """One program with its limits: Python where source is set, else a command."""
+
+    source: str | None = None
+    argv: tuple[str, ...] = ()
+    """Arguments of the source, or program and arguments of the command."""
+    env: tuple[str, ...] = ()
+    """NAME=VALUE, added to a command's environment."""
+    stdin: bytes = b""
+    timeout_s: float = 5.0
+    cpu_s: float = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoxRun:
+    """A result and the signal, which the library's record does not tell."""
+
+    result: RunResult
+    signal: int = 0
+    """Where SIGNALLED."""
