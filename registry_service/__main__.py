@@ -33,7 +33,7 @@ async def build(settings: RegistrySettings) -> lifecycle.Assembly:
     consumer = ConsumerLoop(bus, "registry", handlers(app))
 
     async def hang_up() -> None:
-        await to_scheduler.close()
+        await to_scheduler.close(None)
 
     return lifecycle.Assembly(
         server=server,
