@@ -1,0 +1,1 @@
+"""Rollout service: plays task groups with the current policy."""

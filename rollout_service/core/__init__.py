@@ -1,0 +1,1 @@
+"""Pure decisions and records of the rollout service."""
