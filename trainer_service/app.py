@@ -32,6 +32,8 @@ class Trainer:
         self._sft_threads, self._rl_threads = sft_threads, rl_threads
         self._jobs: dict[str, Job] = {}
         self._wake = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
         self._is_draining = False
 
     async def load(self) -> None:
@@ -76,7 +78,9 @@ class Trainer:
         while not stop.is_set() and not self._is_draining:
             waiting = [job for job in self._jobs.values() if job.state is JobState.WAITING]
             if waiting:
+                self._idle.clear()
                 await self._run(min(waiting, key=lambda job: job.number))
+                self._idle.set()
                 continue
             self._wake.clear()
             woken = asyncio.ensure_future(self._wake.wait())
@@ -88,8 +92,7 @@ class Trainer:
         """Lets the current step finish; the job goes on when the service starts again."""
         self._is_draining = True
         self._wake.set()
-        while any(job.state is JobState.RUNNING for job in self._jobs.values()):
-            await asyncio.sleep(0.05)
+        await self._idle.wait()
 
     async def _run(self, job: Job) -> None:
         await self._save(replace(job, state=JobState.RUNNING))
