@@ -3,10 +3,10 @@
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from jm.common.v1 import common_pb2 as common
 from jm.scheduler.v1 import scheduler_pb2 as pb
-from jm.scheduler.v1.scheduler_pb2_grpc import SchedulerServiceAsyncStub
 
 from journeyman.convert import (
     attribution_to_proto,
@@ -20,13 +20,16 @@ from journeyman.errors import JourneymanError
 from journeyman.records import Attribution, PolicyRef
 from rollout_service.core.records import Attempt, Grant, GroupLease, Member
 
+if TYPE_CHECKING:
+    from jm.scheduler.v1.scheduler_pb2_grpc import SchedulerServiceAsyncStub
+
 log = logging.getLogger(__name__)
 
 
 class SchedulerLeases:
     """See the Leases port."""
 
-    def __init__(self, stub: SchedulerServiceAsyncStub, worker_id: str) -> None:
+    def __init__(self, stub: "SchedulerServiceAsyncStub", worker_id: str) -> None:
         self._stub, self._worker_id = stub, worker_id
 
     async def lease(
