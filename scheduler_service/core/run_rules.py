@@ -29,7 +29,7 @@ def check_spec(spec: RunSpec, source: TaskSource) -> None:
         raise _refuse("run_id", spec.run_id, 'use 1 to 128 letters, digits, "-", "_" and ".", not starting with "."')
     least = 2 if spec.kind is RunKind.TRAIN else 1
     if not least <= spec.group_size <= MAX_GROUP_SIZE:
-        raise _refuse("group_size", spec.group_size, f"a {spec.kind} run needs {least} to {MAX_GROUP_SIZE}")
+        raise _refuse("group_size", spec.group_size, f"{spec.kind} runs need {least} to {MAX_GROUP_SIZE}")
     if spec.admission_slots < 1:
         raise _refuse("admission_slots", spec.admission_slots, "must be at least 1")
     if spec.retry_budget < 0:
@@ -67,7 +67,7 @@ def _check_domains(spec: RunSpec, source: TaskSource) -> None:
         if spec.kind is RunKind.TRAIN and share.num_groups != 0:
             raise _refuse(f"{field}.num_groups", share.num_groups, "must be 0: in training the curriculum decides")
         if spec.kind is not RunKind.TRAIN and share.num_groups < 1:
-            raise _refuse(f"{field}.num_groups", share.num_groups, f"an {spec.kind} run needs at least 1")
+            raise _refuse(f"{field}.num_groups", share.num_groups, f"{spec.kind} runs need at least 1")
 
 
 def _known_levels(field: str, share: DomainShare, source: TaskSource) -> tuple[int, ...]:

@@ -258,6 +258,15 @@ class Lifecycle(RuleBasedStateMachine):
             self.pool.append(Committed(group_id=group_id, version=version))
             self.ready.remove(group_id)
 
+    @precondition(lambda self: self.group_rows)
+    @rule(data=st.data())
+    def confuse(self, data: st.DataObject) -> None:
+        """A fact of a trainer about a group in whatever state."""
+        group_id = data.draw(st.sampled_from(sorted(self.group_rows)))
+        version = PolicyVersion(incarnation=self.incarnation, step=1)
+        facts: list[Incoming] = [Taken(group_id=group_id, into=version), Committed(group_id=group_id, version=version)]
+        self.pool.append(data.draw(st.sampled_from(facts)))
+
     @rule()
     def restart_trainer(self) -> None:
         self.incarnation += 1
@@ -303,6 +312,12 @@ class Lifecycle(RuleBasedStateMachine):
             for r in group.rollouts:
                 name = AttemptName(group_id=group.group_id, index=r.index, attempt=r.attempt)
                 assert r.state is not RolloutState.GRADED or name in self.graded
+
+    @invariant()
+    def nothing_is_retried_beyond_its_budget(self) -> None:
+        for group in self.stored_groups():
+            budget = self.working.runs[group.run_id].spec.retry_budget
+            assert all(r.num_failures <= budget + (r.state is RolloutState.EXCLUDED) for r in group.rollouts)
 
     @invariant()
     def no_infrastructure_failure_has_a_reward(self) -> None:
