@@ -28,8 +28,22 @@ _SIGCHLD = 17
 _AT_RECURSIVE, _AT_FDCWD, _AT_EMPTY_PATH = 0x8000, -100, 0x1000
 _MOUNT_ATTR_RDONLY, _MOUNT_ATTR_NOSUID, _MOUNT_ATTR_NODEV = 1, 2, 4
 _NUMBERS: Final = {
-    "x86_64": {"clone": 56, "pivot_root": 155, "capset": 126, "openat2": 437, "mount_setattr": 442},
-    "aarch64": {"clone": 220, "pivot_root": 41, "capset": 91, "openat2": 437, "mount_setattr": 442},
+    "x86_64": {
+        "clone": 56,
+        "pivot_root": 155,
+        "capset": 126,
+        "openat2": 437,
+        "mount_setattr": 442,
+        "sched_setattr": 314,
+    },
+    "aarch64": {
+        "clone": 220,
+        "pivot_root": 41,
+        "capset": 91,
+        "openat2": 437,
+        "mount_setattr": 442,
+        "sched_setattr": 274,
+    },
 }
 MACHINE: Final = platform.machine()
 

@@ -50,14 +50,21 @@ class Cgroups:
         return frozenset(controller for hierarchy in self._hierarchies for controller in hierarchy.controllers)
 
     def add(self, number: int, shape: BoxShape, pid: int) -> None:
-        """A group for box number with pid in it."""
+        """A group for box number; pid is put into it but where it has to enter by itself."""
         for hierarchy in self._hierarchies:
             folder = f"box{number}"
             os.mkdir(folder, 0o755, dir_fd=hierarchy.fd)
             for file, value in _limits(hierarchy, shape).items():
                 with contextlib.suppress(FileNotFoundError):  # swap accounting is optional in the kernel
                     _write(hierarchy.fd, f"{folder}/{file}", str(value))
-            _write(hierarchy.fd, f"{folder}/cgroup.procs", str(pid))
+            if hierarchy.version == 2:
+                _write(hierarchy.fd, f"{folder}/cgroup.procs", str(pid))
+
+    def enter(self, number: int) -> None:
+        """Called by the box's only thread: moving oneself costs no grace period, while being moved takes the kernel up to 10 ms."""
+        for hierarchy in self._hierarchies:
+            if hierarchy.version == 1:
+                _write(hierarchy.fd, f"box{number}/tasks", "0")
 
     def remove(self, number: int) -> bool:
         """False where the kernel still counts a process in it: try again."""

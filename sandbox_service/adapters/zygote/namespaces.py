@@ -61,7 +61,8 @@ class NamespaceConfinement:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         pid = calls.clone(_ALL_NAMESPACES)
         if pid == 0:
-            self._live(shape, connection, theirs)
+            ours.close()
+            self._live(number, shape, connection, theirs)
         theirs.close()
         with ours:
             uid = 0 if self._uid_first is None else self._uid_first + number % _NUM_UIDS
@@ -72,13 +73,13 @@ class NamespaceConfinement:
             ours.send(_GO)
         return pid
 
-    def _live(self, shape: BoxShape, connection: socket.socket, gate: socket.socket) -> None:
+    def _live(self, number: int, shape: BoxShape, connection: socket.socket, gate: socket.socket) -> None:
         """The box's init, from its birth on; never comes back."""
         with enter_quietly(connection):
-            keep_only(connection.fileno(), gate.fileno())
             if gate.recv(1) != _GO:
                 os._exit(1)
-            gate.close()
+            self._cgroups.enter(number)
+            keep_only(connection.fileno())
             os.setresgid(UID_IN_BOX, UID_IN_BOX, UID_IN_BOX)
             os.setresuid(UID_IN_BOX, UID_IN_BOX, UID_IN_BOX)
             mount_box(shape.disk_bytes, shape.max_files, self._covered)
