@@ -1,4 +1,4 @@
-"""A script that repairs about half of the functions: it gives up, or takes a neighbouring operator or constant."""
+"""A script that repairs about half of the functions: it gives up, or tries one operator or constant after another."""
 
 import json
 import random
@@ -9,8 +9,9 @@ from journeyman.records import Task, ToolCall
 from .tasks import OPERATORS, make
 from .tools import Verification
 
-GIVES_UP = 0.35
-IS_RIGHT = 0.62
+GIVES_UP = 0.3
+IS_RIGHT = 0.4
+"""Of an edit. Low, so that demonstrations show how a search goes on after a miss."""
 
 
 class Player:
@@ -33,14 +34,13 @@ class Player:
         return ToolCall(name="edit", arguments_json=json.dumps({"expression": expression}))
 
     def _near_miss(self) -> str:
-        """A neighbour of the right expression that was not tried yet: a model that has learnt to repeat itself is slow to unlearn it."""
+        """An expression of the same form that is wrong and was not tried yet: a model that has learnt to repeat itself is slow to unlearn it."""
         left, operator, right = self._good[0], self._good[1], self._good[2]
-        if right.isdigit():
-            constants = (int(right) + step for step in (-2, -1, 1, 2))
-            near = [f"{left}{operator}{constant}" for constant in constants if 1 <= constant <= 5]
-        else:
-            near = [f"{left}{other}{right}" for other in OPERATORS if other != operator]
-        return self._rng.choice([expression for expression in near if expression not in self._tried] or [self._good])
+        constants = [f"{left}{operator}{constant}" for constant in range(1, 6)]
+        operators = [f"{left}{other}{right}" for other in OPERATORS]
+        near = constants if right.isdigit() else operators
+        untried = [expression for expression in near if expression not in {self._good, *self._tried}]
+        return self._rng.choice(untried or [self._good])
 
 
 def demonstrator(task: Task, rng: random.Random) -> Player:
