@@ -155,7 +155,7 @@ def _needed_bytes(recipe: Recipe) -> int:
 def _service_options(threads: int | None, *, allow_weak: bool) -> dict[str, str]:
     options: dict[str, str] = {}
     if threads is not None:
-        options |= {"ROLLOUT_EVAL_THREADS": str(threads), "TRAINER_THREADS": str(threads)}
+        options |= {"ROLLOUT_EVAL_THREADS": str(threads), "TRAINER_SFT_THREADS": str(threads)}
     if allow_weak:
         options["SANDBOX_ALLOW_WEAK"] = "1"
     return options

@@ -173,7 +173,7 @@ class Pipeline:
         is_stopping = False
         while job.state not in _OVER:
             if job.state == trainer.JOB_STATE_FAILED:
-                raise JourneymanError(ErrorCode.INTERNAL, f"job {spec.job_id} failed: {job.error}")
+                raise _failure(job)
             if until is not None and time.monotonic() > until and not is_stopping:
                 await self._stop_job(spec.job_id)
                 is_stopping = True
@@ -225,6 +225,12 @@ class Pipeline:
             checkpoint_every=rl.checkpoint_every,
             seed=self._recipe.seed,
         )
+
+
+def _failure(job: trainer.Job) -> JourneymanError:
+    if job.spec.init.from_path:  # the only thing that such a job does is to read what the user named
+        return JourneymanError(ErrorCode.INVALID_INPUT, job.error)
+    return JourneymanError(ErrorCode.INTERNAL, f"job {job.spec.job_id} failed: {job.error}")
 
 
 def _duration(seconds: float) -> Duration:
