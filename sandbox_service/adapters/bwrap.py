@@ -46,7 +46,7 @@ class BwrapLauncher:
     async def launch(self, shape: BoxShape) -> LaunchedBox:
         """See Launcher."""
         if self._bwrap is None:
-            raise JourneymanError(ErrorCode.PRECONDITION, "bwrap: not on PATH (apt install bubblewrap)")
+            raise JourneymanError(ErrorCode.PRECONDITION, "not on PATH")
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         ours.setblocking(False)
         with theirs:
