@@ -4,6 +4,7 @@ import os
 import secrets
 import socket
 import time
+from functools import partial
 
 from jm.rollout.v1.rollout_pb2_grpc import add_RolloutServiceServicer_to_server
 from jm.scheduler.v1.scheduler_pb2_grpc import SchedulerServiceStub
@@ -59,7 +60,13 @@ async def build(settings: RolloutSettings) -> lifecycle.Assembly:
         server=server,
         background=[policies.run, serving.follow, worker.work, worker.renew],
         drain=worker.drain,
-        close=[engine.close, sandbox.close, to_scheduler.close, to_sandbox.close, bus.close],
+        close=[
+            engine.close,
+            sandbox.close,
+            partial(to_scheduler.close, None),
+            partial(to_sandbox.close, None),
+            bus.close,
+        ],
     )
 
 

@@ -74,6 +74,7 @@ class Worker:
         self._chores: set[asyncio.Task[None]] = set()
         self._sequence_ids = itertools.count()
         self._wake = asyncio.Event()
+        self._accepted = asyncio.Event()
         self._is_draining = False
         self._has_stopped = asyncio.Event()
         self._has_stopped.set()
@@ -111,6 +112,7 @@ class Worker:
     async def renew(self, stop: asyncio.Event) -> None:
         """Extends what is held, each lease at a third of its life, and drops what was lost."""
         while not stop.is_set():
+            self._accepted.clear()
             now_s = time.monotonic()
             due = [holding for holding in self._held if holding.renew_at_s <= now_s]
             if due:
@@ -118,7 +120,7 @@ class Worker:
             coming = min((holding.renew_at_s for holding in self._held), default=now_s + LONGEST_PAUSE_S)
             with contextlib.suppress(TimeoutError):
                 pause_s = min(LONGEST_PAUSE_S, max(SHORTEST_PAUSE_S, coming - time.monotonic()))
-                await asyncio.wait_for(stop.wait(), pause_s)
+                await asyncio.wait_for(self._accepted.wait(), pause_s)
 
     async def drain(self) -> None:
         """Takes nothing new, gives back what has not begun, finishes what ends within the grace and gives back the rest."""
@@ -160,10 +162,14 @@ class Worker:
         holding = Holding(lease, holds)
         task = asyncio.create_task(self._carry_out(holding))
         self._held[holding] = task
-        task.add_done_callback(lambda _: self._forget(holding))
+        self._accepted.set()
+        task.add_done_callback(lambda ended: self._forget(holding, ended))
 
-    def _forget(self, holding: Holding) -> None:
+    def _forget(self, holding: Holding, ended: "asyncio.Task[None]") -> None:
         self._held.pop(holding)
+        if not ended.cancelled() and (error := ended.exception()) is not None:
+            # A bug of ours. The leases are renewed no more, so others will play them.
+            log.critical("group abandoned", exc_info=error, extra={"group_id": holding.lease.group_id})
         holding.free_slots()
         self._wake.set()
 

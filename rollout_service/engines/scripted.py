@@ -25,7 +25,7 @@ TOOL = "<|tool|>"
 
 
 class Player(Protocol):
-    """Says something for each observation (None at the start), in the compact call format."""
+    """Says something for each observation (None at the start), in the compact call format. May raise EngineFailure."""
 
     def __call__(self, observation: str | None) -> str: ...
 
@@ -123,7 +123,11 @@ class ScriptedEngine:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[FinishedTurn] = loop.create_future()
         self._futures[script.sequence.sequence_id] = future
-        turn = self._said(script, script.say(observation))
+        try:
+            turn = self._said(script, script.say(observation))
+        except EngineFailure as error:
+            future.set_exception(error)
+            return future
         script.length += len(turn.ids)
         loop.call_later(self._turn_s, self._deliver, future, turn)
         return future
