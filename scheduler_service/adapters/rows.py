@@ -7,6 +7,7 @@ from pydantic import ValidationError
 from sqlalchemy import Row
 
 from journeyman.bus.port import Outgoing
+from journeyman.errors import ErrorCode, JourneymanError
 from journeyman.records import PolicyVersion
 from scheduler_service.adapters.encoding import (
     INDEXES,
@@ -53,6 +54,14 @@ def changed_group_columns(group: Group) -> Columns:
 
 def group_of(row: Row[*tuple[object, ...]]) -> Group:
     """CORRUPT when the row is damaged."""
+    try:
+        return _group_of(row)
+    except ValueError as error:
+        message = f"the scheduler's ledger holds a damaged group {row.group_id}: {error}"
+        raise JourneymanError(ErrorCode.CORRUPT, message) from error
+
+
+def _group_of(row: Row[*tuple[object, ...]]) -> Group:
     return Group(
         group_id=row.group_id,
         run_id=row.run_id,
