@@ -59,6 +59,7 @@ class LocalBoxes:
         self._shape = shape
         self.isolation = app.isolation
         """Isolation in force."""
+        self.enforced, self.not_enforced = app.limits_enforced
 
     async def open(self, files: Mapping[str, bytes], *, key: str, lease_s: float) -> LocalBox:
         """A box with files. Repeating key gives the same box. lease_s is ignored."""
