@@ -75,7 +75,7 @@ class Worker:
         self._sequence_ids = itertools.count()
         self._wake = asyncio.Event()
         self._accepted = asyncio.Event()
-        self._is_draining = False
+        self._is_draining = self._has_drained = False
         self._has_stopped = asyncio.Event()
         self._has_stopped.set()
         self._not_before_s = 0.0
@@ -111,7 +111,7 @@ class Worker:
 
     async def renew(self, stop: asyncio.Event) -> None:
         """Extends what is held, each lease at a third of its life, and drops what was lost."""
-        while not stop.is_set():
+        while not (stop.is_set() or self._has_drained):
             self._accepted.clear()
             now_s = time.monotonic()
             due = [holding for holding in self._held if holding.renew_at_s <= now_s]
@@ -138,6 +138,8 @@ class Worker:
         # A call for work may be waiting in the scheduler; what it still brings is given back.
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._has_stopped.wait(), self._options.drain_grace_s)
+        self._has_drained = True
+        self._accepted.set()
 
     async def _lease(self) -> float:
         """Asks for work and starts it; returns how long to wait before asking again."""
