@@ -37,9 +37,12 @@ _NAMESPACES = (
 class BwrapLauncher:
     """Starts a bwrap for each box."""
 
-    def __init__(self, python: str = sys.executable) -> None:
+    def __init__(self, uid_first: int, python: str = sys.executable) -> None:
+        self._uid = uid_first if os.geteuid() == 0 else None
+        """Whom bwrap runs as: root's own uid must not be inside a box."""
         self._bwrap = shutil.which("bwrap")
         self._python = python
+        self._interpreter = interpreter_folders() if python == sys.executable else []
         self._living: set[subprocess.Popen[bytes]] = set()
         self.lost = asyncio.Event()
 
@@ -58,6 +61,9 @@ class BwrapLauncher:
                 pass_fds=(theirs.fileno(),),
                 env=box_environment(),
                 start_new_session=True,
+                user=self._uid,
+                group=self._uid,
+                extra_groups=None if self._uid is None else [],
             )
         self._living.add(process)
         ended = asyncio.ensure_future(self._bury(process))
@@ -82,7 +88,7 @@ class BwrapLauncher:
                 links += ["--symlink", os.readlink(folder), folder]
             elif os.path.isdir(folder):
                 links += ["--ro-bind", folder, folder]
-        binds = [part for folder in ("/usr", *interpreter_folders()) for part in ("--ro-bind", folder, folder)]
+        binds = [part for folder in ("/usr", *self._interpreter) for part in ("--ro-bind", folder, folder)]
         sources = [
             part
             for package in ("journeyman", "sandbox_service")

@@ -114,7 +114,7 @@ def _namespaces(zygote: ZygoteProcess, isolation: str) -> LinkedBackend:
 async def _open_bwrap(choice: IsolationChoice) -> LinkedBackend:
     enforced = (*_EVERYWHERE, "disk", "network", "host", "processes", "memory per process")
     missing = ("files: bubblewrap does not limit their number", "memory: only of each process, not of the box")
-    return LinkedBackend(BwrapLauncher(choice.python), "bwrap", enforced, missing)
+    return LinkedBackend(BwrapLauncher(choice.uid_first, choice.python), "bwrap", enforced, missing)
 
 
 async def _open_weak(choice: IsolationChoice) -> LinkedBackend:

@@ -3,14 +3,19 @@
 import contextlib
 import os
 import socket
+import sys
 
 from journeyman.boxes.program import WORK_FOLDER
 from sandbox_service.adapters.box import init
+from sandbox_service.adapters.box.interpreter import forget_origin
 from sandbox_service.adapters.box.runner import apply_rlimits, processes_of_box_s
 from sandbox_service.adapters.linux import calls
 from sandbox_service.adapters.linux.seccomp import build_filter
 from sandbox_service.adapters.zygote.confinement import enter_quietly
 from sandbox_service.core.shape import BoxShape
+
+_SOURCES = "/opt/journeyman"
+"""Where bwrap shows our own modules."""
 
 
 def main(arguments: list[str]) -> None:
@@ -21,6 +26,8 @@ def main(arguments: list[str]) -> None:
     connection = socket.socket(fileno=fd)
     with enter_quietly(connection):
         os.set_inheritable(fd, False)
+        sys.path.remove(_SOURCES)
+        forget_origin()
         calls.prctl(calls.PR_SET_CHILD_SUBREAPER, 1)
         calls.prctl(calls.PR_SET_NO_NEW_PRIVS, 1)
         calls.prctl(calls.PR_SET_DUMPABLE, 0)

@@ -13,6 +13,7 @@ import copy  # noqa: F401
 import dataclasses  # noqa: F401
 import datetime  # noqa: F401
 import decimal  # noqa: F401
+import errno
 import fractions  # noqa: F401
 import functools  # noqa: F401
 import gc
@@ -31,7 +32,6 @@ import signal
 import socket
 import statistics  # noqa: F401
 import string  # noqa: F401
-import sys
 import tempfile
 import textwrap  # noqa: F401
 import traceback
@@ -39,10 +39,12 @@ import typing  # noqa: F401
 from dataclasses import dataclass
 
 from sandbox_service.adapters.box.frames import encode
+from sandbox_service.adapters.box.interpreter import forget_origin
 from sandbox_service.adapters.linux import calls
 from sandbox_service.adapters.zygote.cgroups import Cgroups, Counters, open_cgroups, remove_stale
 from sandbox_service.adapters.zygote.confinement import Confinement
 from sandbox_service.adapters.zygote.namespaces import NamespaceConfinement
+from sandbox_service.adapters.zygote.template import interpreter_folders
 from sandbox_service.adapters.zygote.weak import WeakConfinement
 from sandbox_service.core.shape import BoxShape
 
@@ -68,6 +70,8 @@ def main(arguments: list[str]) -> None:
     """The outer half."""
     orders = Orders(**json.loads(arguments[0]))
     control = socket.socket(fileno=orders.control_fd)
+    if orders.isolation == "ns-rootless" and os.geteuid() == 0:
+        _become_ordinary(orders.uid_first)
     remove_stale()
     cgroups, no_cgroups = open_cgroups(f"{os.getpid()}-{os.urandom(4).hex()}")
     folder = tempfile.mkdtemp(prefix="journeyman-boxes-") if orders.isolation == "weak" else ""
@@ -99,8 +103,9 @@ def _confine(orders: Orders, cgroups: Cgroups, folder: str) -> Confinement:
     if orders.isolation == "ns-root":
         calls.unshare(calls.CLONE_NEWPID)
         return NamespaceConfinement(cgroups, orders.uid_first)
-    if os.geteuid() == 0:
-        _become_ordinary(orders.uid_first)
+    for prefix in interpreter_folders():
+        if not os.access(prefix, os.R_OK | os.X_OK):
+            raise OSError(errno.EACCES, f"the interpreter in {prefix} is not readable for uid {os.geteuid()}")
     uid, gid = os.geteuid(), os.getegid()
     calls.unshare(calls.CLONE_NEWUSER | calls.CLONE_NEWPID)
     for file, text in (("setgroups", "deny"), ("uid_map", f"0 {uid} 1"), ("gid_map", f"0 {gid} 1")):
@@ -172,7 +177,7 @@ class Zygote:
         except OSError as error:
             _say(self._control, {"op": "failed", "error": f"{error.strerror or error}"})
             raise
-        _forget_where_we_came_from()
+        forget_origin()
         gc.collect()
         gc.freeze()
         controllers = ",".join(sorted(self._cgroups.controllers))
@@ -247,15 +252,3 @@ class Zygote:
         self._killed.discard(number)
         message: dict[str, str | int] = {"op": what, "number": number, "num_oom_kills": found.num_oom_kills}
         _say(self._control, message | {"num_fork_refusals": found.num_fork_refusals})
-
-
-def _forget_where_we_came_from() -> None:
-    """Leaves an interpreter as python -c would find it in a box: the working folder first, and no trace of this source tree."""
-    standard = "_frozen_importlib"
-    sys.path[:] = ["", *(path for path in sys.path if os.path.exists(path))]
-    sys.meta_path[:] = [finder for finder in sys.meta_path if getattr(finder, "__module__", "").startswith(standard)]
-    sys.path_hooks[:] = [
-        hook for hook in sys.path_hooks if getattr(hook, "__module__", standard).startswith(("zip", standard))
-    ]
-    sys.path_importer_cache.clear()
-    sys.dont_write_bytecode = True
