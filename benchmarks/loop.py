@@ -35,12 +35,13 @@ FULL = Recipe(
 )
 """The quickstart's recipe, cut short: cost a trajectory settles within a few steps."""
 QUICK = Recipe(
-    cold_start=ColdStart(num_steps=20, num_episodes=400, checkpoint_every=20),
+    cold_start=ColdStart(num_steps=120, num_episodes=1800, checkpoint_every=120),
     rl=Reinforcement(
-        num_steps=3, group_size=8, groups_per_step=6, min_groups=1, admission_slots=12, checkpoint_every=3
+        num_steps=4, group_size=8, groups_per_step=6, min_groups=1, admission_slots=12, checkpoint_every=4
     ),
     evaluation=Evaluation(tasks_per_domain=6),
 )
+"""As much cold start as makes groups differ inside; with less the scheduler plays group after group that nobody can train on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +141,7 @@ def metrics(ours: Sequence[Outcome], peers: Sequence[Outcome]) -> dict[str, Metr
         "rl_wall_per_trajectory": beside("ms", lambda outcome: outcome.rl_wall_ms, WALL_TARGET),
         "rl_cpu_per_trajectory": beside("ms", lambda outcome: outcome.rl_cpu_ms),
         "rl_wall": beside("s", lambda outcome: outcome.wall_s["rl"]),
+        "rl_trajectories": beside("rollouts", lambda outcome: outcome.trajectories),
         "cold_start_wall": beside("s", lambda outcome: outcome.wall_s["cold_start"]),
         "total_wall": beside("s", lambda outcome: outcome.total_s),
         "total_cpu": beside("s", lambda outcome: outcome.total_cpu_s),
