@@ -133,6 +133,38 @@ async def test_a_long_winded_player_overflows_and_a_talkative_one_spends_its_tur
             check_alignment(trajectory, stage.tokenizer)
 
 
+async def test_an_observation_without_room_for_another_turn_spends_the_tokens(tmp_path, stage_of, task_of) -> None:
+    def player(task, seed):
+        return lambda _: "<|call|>nothing"
+
+    async with stage_of(tmp_path, players=player) as stage:
+        await stage.publish(1)
+        task = task_of()
+        prompt = len(stage.tokenizer.encode_prompt(task.messages))
+        turn = len(stage.tokenizer.encode_assistant("<|call|>nothing"))
+        seen = len(stage.tokenizer.encode_observation("bad call"))
+        for number, room in enumerate((turn + seen, turn + seen + 1, turn - 1)):
+            limits = replace(task.limits, max_tokens=prompt + room)
+            stage.scheduler.add(replace(task, limits=limits), LATEST, group_id=f"g{number}", size=1)
+        facts = {fact.group_id: fact for fact in await stage.recorded(3)}
+        for fact in facts.values():
+            (member,) = fact.members
+            assert (member.ending, member.attribution) == ("tokens_spent", common.ATTRIBUTION_BUDGET)
+            (trajectory,) = await stage.trajectories(fact)
+            check_alignment(trajectory, stage.tokenizer)
+            assert len(trajectory.token_ids) <= trajectory.task.limits.max_tokens
+        assert [facts[f"g{number}"].members[0].num_turns for number in range(3)] == [1, 2, 1]
+
+
+async def test_a_prompt_that_fills_the_task_is_a_bad_task(tmp_path, stage_of, task_of, eventually) -> None:
+    async with stage_of(tmp_path) as stage:
+        await stage.publish(1)
+        limits = replace(task_of().limits, max_tokens=8)
+        stage.scheduler.add(replace(task_of(), limits=limits), LATEST, group_id="g1")
+        await eventually(lambda: bool(stage.scheduler.returned))
+        assert stage.scheduler.returned[0].attribution == common.ATTRIBUTION_BAD_TASK
+
+
 async def test_lost_members_are_dropped_and_the_rest_recorded(tmp_path, stage_of, task_of, eventually) -> None:
     async with stage_of(tmp_path, turn_s=0.5, lease_s=0.3) as stage:
         await stage.publish(1)
