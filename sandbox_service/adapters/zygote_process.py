@@ -53,7 +53,7 @@ class ZygoteProcess:
             "control_fd": theirs.fileno(),
             "life_fd": life_read,
         }
-        with theirs:
+        try:
             process = subprocess.Popen(  # noqa: ASYNC220  # it only starts it
                 [python, *PYTHON_FLAGS, "-c", _BOOT, str(_SOURCES), json.dumps(orders)],
                 stdin=subprocess.DEVNULL,
@@ -63,7 +63,14 @@ class ZygoteProcess:
                 cwd="/",
                 start_new_session=True,
             )
-        os.close(life_read)
+        except OSError as error:
+            ours.close()
+            os.close(life_write)
+            message = f"{isolation}: SANDBOX_PYTHON={python!r} cannot be started ({error.strerror})"
+            raise JourneymanError(ErrorCode.PRECONDITION, message) from error
+        finally:
+            theirs.close()
+            os.close(life_read)
         ours.setblocking(False)
         zygote = cls(ours, process, life_write)
         await zygote._wait_until_ready(isolation)

@@ -53,6 +53,8 @@ async def _local(isolation: str) -> AsyncIterator[OpenBox]:
         context = local_boxes(isolation, allow_weak=True)
         boxes = await context.__aenter__()
     except JourneymanError as error:
+        if isolation == "bwrap":
+            pytest.skip(error.message)  # root's interpreter may lie where an ordinary user cannot read it
         _skip(error)
 
     async def open_box(files: Mapping[str, bytes]) -> Box:
