@@ -117,7 +117,7 @@ def services(recipe: Recipe, seed: int, folder: Path) -> Outcome:
 def watched(command: Sequence[str], name: str, folder: Path) -> tuple[float, list[CpuSample]]:
     """Runs a program to its end; its wall seconds and CPU samples. Its words go to a file, of which the end is told when it fails."""
     log = folder / f"{name}.log"
-    environment = {**os.environ, "OMP_WAIT_POLICY": "passive", "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "GOMP_SPINCOUNT": "100000", "PYTHONPATH": str(ROOT)}
     start = time.perf_counter()
     with (
         log.open("w") as output,

@@ -15,6 +15,10 @@ SPIN_COUNT = "100000"
 """How long a torch thread spins for its next piece of work. At this model's size OMP_WAIT_POLICY=passive made the cold start 2.5 times slower
 on two threads (each operation waits for a futex); with one thread, as in RL, nothing spins at all."""
 
+SPIN_COUNT = "100000"
+"""How long a torch thread spins for its next piece of work. At this model's size OMP_WAIT_POLICY=passive made the cold start 2.5 times slower
+on two threads, as each operation waits for a futex; with one thread, as in RL, nothing spins at all."""
+
 STOP_ORDER = (("rollout",), ("verifier", "trainer", "registry"), ("scheduler", "sandbox"))
 """Those that pull work first, then those that work on what was pulled, last those that the others call while they stop."""
 
@@ -56,7 +60,7 @@ def service_commands(
     ledger = f"sqlite:///{root / folder.ledger.name}"
     common = {
         "JOURNEYMAN_DIE_WITH_PARENT": str(os.getpid()),
-        "OMP_WAIT_POLICY": "passive",
+        "GOMP_SPINCOUNT": SPIN_COUNT,
         "PYTHONUNBUFFERED": "1",
         **extra,
     }
