@@ -13,10 +13,6 @@ SERVICES = ("scheduler", "rollout", "sandbox", "verifier", "trainer", "registry"
 
 SPIN_COUNT = "100000"
 """How long a torch thread spins for its next piece of work. At this model's size OMP_WAIT_POLICY=passive made the cold start 2.5 times slower
-on two threads (each operation waits for a futex); with one thread, as in RL, nothing spins at all."""
-
-SPIN_COUNT = "100000"
-"""How long a torch thread spins for its next piece of work. At this model's size OMP_WAIT_POLICY=passive made the cold start 2.5 times slower
 on two threads, as each operation waits for a futex; with one thread, as in RL, nothing spins at all."""
 
 STOP_ORDER = (("rollout",), ("verifier", "trainer", "registry"), ("scheduler", "sandbox"))
