@@ -70,8 +70,16 @@ def main(arguments: list[str]) -> None:
     """The outer half."""
     orders = Orders(**json.loads(arguments[0]))
     control = socket.socket(fileno=orders.control_fd)
-    if orders.isolation == "ns-rootless" and os.geteuid() == 0:
-        _become_ordinary(orders.uid_first)
+    try:
+        if orders.isolation == "ns-rootless" and _is_root_of_host():
+            _become_ordinary(orders.uid_first)
+        _live(orders, control)
+    except OSError as error:
+        _say(control, {"op": "failed", "error": f"{error.strerror or error}"})
+
+
+def _live(orders: Orders, control: socket.socket) -> None:
+    """From the inner half's birth until everything is cleared away."""
     remove_stale()
     cgroups, no_cgroups = open_cgroups(f"{os.getpid()}-{os.urandom(4).hex()}")
     folder = tempfile.mkdtemp(prefix="journeyman-boxes-") if orders.isolation == "weak" else ""
@@ -84,8 +92,6 @@ def main(arguments: list[str]) -> None:
             _inner(Zygote(control, confinement, cgroups), no_cgroups)
         control.close()
         _wait_for_end(inner, orders.life_fd)
-    except OSError as error:
-        _say(control, {"op": "failed", "error": f"{error.strerror or error}"})
     finally:
         if inner:
             _end(inner)
@@ -114,11 +120,21 @@ def _confine(orders: Orders, cgroups: Cgroups, folder: str) -> Confinement:
     return NamespaceConfinement(cgroups, None)
 
 
+def _is_root_of_host() -> bool:
+    """Whether uid 0 here may be uid 0 of the host: not in a user namespace that maps it to another."""
+    with open("/proc/self/uid_map", encoding="ascii") as file:
+        inside, outside, _ = file.readline().split()
+    return os.geteuid() == 0 and (inside, outside) == ("0", "0")
+
+
 def _become_ordinary(uid: int) -> None:
     """Rootless boxes have their maker's uid, and root's own must not be inside one: it owns files of the kernel even without capabilities."""
-    os.setgroups([])
-    os.setresgid(uid, uid, uid)
-    os.setresuid(uid, uid, uid)
+    try:
+        os.setgroups([])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+    except OSError as error:
+        raise OSError(error.errno, f"root cannot become uid {uid} here: {error.strerror}") from error
     calls.prctl(calls.PR_SET_DUMPABLE, 1)
 
 
@@ -147,8 +163,8 @@ def _inner(zygote: "Zygote", no_cgroups: str) -> None:
     code = _FAILED
     try:
         calls.prctl(calls.PR_SET_PDEATHSIG, signal.SIGKILL)
-        zygote.prepare(no_cgroups)
-        zygote.serve()
+        if zygote.prepare(no_cgroups):
+            zygote.serve()
         code = 0
     except BaseException:  # the outer half must not run on in this process
         traceback.print_exc()
@@ -170,18 +186,19 @@ class Zygote:
         self._unclean: set[int] = set()
         """Numbers of dead boxes whose group could not be removed yet."""
 
-    def prepare(self, no_cgroups: str) -> None:
-        """Confines this process as far as its boxes need, and reports."""
+    def prepare(self, no_cgroups: str) -> bool:
+        """Confines this process as far as its boxes need, and reports; False where it cannot."""
         try:
             self._confinement.prepare()
         except OSError as error:
             _say(self._control, {"op": "failed", "error": f"{error.strerror or error}"})
-            raise
+            return False
         forget_origin()
         gc.collect()
         gc.freeze()
         controllers = ",".join(sorted(self._cgroups.controllers))
         _say(self._control, {"op": "ready", "controllers": controllers, "no_cgroups": no_cgroups})
+        return True
 
     def serve(self) -> None:
         """Until the service closes the connection."""

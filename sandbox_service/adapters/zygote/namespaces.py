@@ -53,7 +53,7 @@ class NamespaceConfinement:
     def prepare(self) -> None:
         """Once, in the process that will make boxes."""
         if self._uid_first is not None:
-            os.setgroups([])
+            _drop_groups()
         enter_template(self._folders)
 
     def start(self, number: int, shape: BoxShape, connection: socket.socket) -> int:
@@ -94,6 +94,13 @@ class NamespaceConfinement:
             calls.prctl(calls.PR_SET_DUMPABLE, 0)
             calls.load_seccomp(self._filter)
             init.serve(connection, WORK_FOLDER, shape, _kill_everything_else, processes_of_box_s)
+
+
+def _drop_groups() -> None:
+    try:
+        os.setgroups([])
+    except OSError as error:
+        raise OSError(error.errno, f"root may not drop its groups here: {error.strerror}") from error
 
 
 def _kill_everything_else() -> None:
