@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -209,6 +210,43 @@ def test_no_isolation_is_one_clear_line_and_exit_code_2(tmp_path: Path) -> None:
     assert len(stderr.strip().splitlines()) == 1, stderr
     assert "ns-root" in stderr
     assert "--allow-weak" in stderr
+
+
+@pytest.mark.skipif(not shutil.which("unshare"), reason="unshare is not on PATH")
+def test_a_machine_without_namespaces_is_told_what_to_do(tmp_path: Path) -> None:
+    closed = "echo 0 > /proc/sys/user/max_user_namespaces && exec "
+    if subprocess.run(
+        ["unshare", "-Ur", "-m", "--propagation", "private", "sh", "-c", f"{closed} true"], check=False
+    ).returncode:
+        pytest.skip("user namespaces cannot be closed here, or are closed already")
+    command = f"{closed} {sys.executable} -m sandbox_service"
+    environment = os.environ | {
+        "PYTHONPATH": str(ROOT),
+        "SANDBOX_LOG_FILE": str(tmp_path / "log"),
+        "PATH": "/usr/sbin:/sbin:/no",
+    }
+    done = subprocess.run(
+        [
+            shutil.which("unshare") or "",
+            "-Ur",
+            "-m",
+            "--propagation",
+            "private",
+            shutil.which("sh") or "",
+            "-c",
+            command,
+        ],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 2, done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    for word in ("ns-root:", "ns-rootless:", "bwrap: not on PATH", "--allow-weak", "fix:"):
+        assert word in done.stderr
 
 
 def test_weak_is_refused_unless_allowed(tmp_path: Path) -> None:

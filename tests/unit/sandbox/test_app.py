@@ -1,0 +1,179 @@
+"""Use cases on a backend that makes boxes of nothing."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from journeyman.boxes.port import Ending, RunResult
+from journeyman.errors import ErrorCode, JourneymanError
+from sandbox_service.app import Sandboxes
+from sandbox_service.core.programs import BoxRun, Program
+from sandbox_service.core.shape import BoxShape
+from sandbox_service.ports import PackedFiles
+
+
+class PaperBox:
+    """Files in a dict; a program echoes its source."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.destroyed_for: str | None = None
+        self.num_running = 0
+        self.gate: asyncio.Event | None = None
+
+    async def run(self, program: Program) -> BoxRun:
+        if self.gate is not None:
+            await self.gate.wait()
+        output = (program.source or "").encode()
+        result = RunResult(ending=Ending.EXITED, exit_code=0, stdout=output, stderr=b"", wall_s=0.0, cpu_s=0.0)
+        return BoxRun(result=result)
+
+    async def write(self, files: Mapping[str, bytes]) -> None:
+        self.files |= files
+
+    async def read(self, paths: Sequence[str]) -> dict[str, bytes]:
+        return {path: self.files[path] for path in paths if path in self.files}
+
+    async def pack(self) -> PackedFiles:
+        return PackedFiles(repr(self.files).encode())
+
+    async def unpack(self, packed: PackedFiles) -> None:
+        self.files = eval(packed.decode())
+
+    async def destroy(self, reason: str) -> None:
+        self.destroyed_for = reason
+
+
+class PaperBackend:
+    """Makes PaperBoxes; refuses when told to."""
+
+    isolation = "paper"
+    enforced = ("wall",)
+    not_enforced = ("host: it is paper",)
+
+    def __init__(self) -> None:
+        self.lost = asyncio.Event()
+        self.made: list[PaperBox] = []
+        self.refuses = False
+
+    async def create(self, shape: BoxShape) -> PaperBox:
+        await asyncio.sleep(0)
+        if self.refuses:
+            raise JourneymanError(ErrorCode.UNAVAILABLE, "no more paper")
+        self.made.append(PaperBox())
+        return self.made[-1]
+
+    async def close(self) -> None:
+        self.lost.set()
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def backend() -> PaperBackend:
+    return PaperBackend()
+
+
+@pytest.fixture
+def app(backend: PaperBackend, clock: Clock) -> Sandboxes:
+    return Sandboxes(backend, max_boxes=5, clock_s=clock)
+
+
+SHAPE = BoxShape()
+
+
+async def test_a_key_gives_one_box_however_often_and_at_once(app: Sandboxes, backend: PaperBackend) -> None:
+    made = await asyncio.gather(*(app.create("k", {"a": b"1"}, SHAPE, 10.0) for _ in range(4)))
+    assert len({lease.box_id for lease in made}) == len(backend.made) == 1
+    assert (await app.create("", {}, SHAPE, 10.0)).box_id != (await app.create("", {}, SHAPE, 10.0)).box_id
+
+
+async def test_a_key_is_free_again_after_failure_and_destruction(app: Sandboxes, backend: PaperBackend) -> None:
+    backend.refuses = True
+    with pytest.raises(JourneymanError):
+        await app.create("k", {}, SHAPE, 10.0)
+    backend.refuses = False
+    first = await app.create("k", {}, SHAPE, 10.0)
+    await app.destroy([first.box_id])
+    assert (await app.create("k", {}, SHAPE, 10.0)).box_id != first.box_id
+
+
+async def test_forks_have_the_files_and_lives_of_their_own(app: Sandboxes) -> None:
+    first = await app.create("", {"a": b"1"}, SHAPE, 10.0)
+    forks = await app.fork(first.box_id, 2, 10.0)
+    await app.write(forks[0].box_id, {"a": b"2"})
+    assert await app.read(first.box_id, ["a"]) == await app.read(forks[1].box_id, ["a"]) == {"a": b"1"}
+    await app.destroy([first.box_id])
+    assert {lease.box_id for lease in app.list_living()} == {lease.box_id for lease in forks}
+
+
+async def test_boxes_are_counted(app: Sandboxes) -> None:
+    boxes = await asyncio.gather(*(app.create("", {}, SHAPE, 10.0) for _ in range(5)))
+    with pytest.raises(JourneymanError) as refused:
+        await app.create("", {}, SHAPE, 10.0)
+    assert refused.value.code is ErrorCode.EXHAUSTED
+    await app.destroy([boxes[0].box_id, "unknown"])
+    await app.create("", {}, SHAPE, 10.0)
+
+
+async def test_leases_end_unless_renewed(app: Sandboxes, backend: PaperBackend, clock: Clock) -> None:
+    left, kept = await app.create("", {}, SHAPE, 10.0), await app.create("", {}, SHAPE, 10.0)
+    clock.now_s += 9.0
+    assert app.renew([kept.box_id, "unknown"], 10.0) == ["unknown"]
+    clock.now_s += 2.0
+    stop = asyncio.Event()
+    watch = asyncio.ensure_future(app.end_expired(stop))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert [lease.box_id for lease in app.list_living()] == [kept.box_id]
+    assert backend.made[0].destroyed_for == "its lease ended"
+    (lost,) = await app.run_batch([(left.box_id, Program(source="1"))])
+    assert lost.result.ending is Ending.INFRA_ERROR
+    stop.set()
+    await watch
+
+
+async def test_a_renewal_never_shortens_a_lease(app: Sandboxes) -> None:
+    made = await app.create("", {}, SHAPE, 100.0)
+    app.renew([made.box_id], 5.0)
+    assert app.list_living()[0].left_s == 100.0
+
+
+async def test_the_loss_of_the_backend_is_raised(app: Sandboxes, backend: PaperBackend) -> None:
+    backend.lost.set()
+    with pytest.raises(JourneymanError):
+        await app.end_expired(asyncio.Event())
+
+
+async def test_one_lost_box_spoils_no_other_run(app: Sandboxes) -> None:
+    made = await app.create("", {}, SHAPE, 10.0)
+    runs = await app.run_batch([("gone", Program(source="a")), (made.box_id, Program(source="b"))])
+    assert [run.result.ending for run in runs] == [Ending.INFRA_ERROR, Ending.EXITED]
+    assert runs[1].result.stdout == b"b"
+
+
+@pytest.mark.parametrize("lease_s", [0.0, 0.5, 3601.0])
+async def test_bad_leases_are_refused(app: Sandboxes, lease_s: float) -> None:
+    with pytest.raises(JourneymanError) as refused:
+        await app.create("", {}, SHAPE, lease_s)
+    assert refused.value.code is ErrorCode.INVALID_INPUT
+
+
+async def test_files_are_checked(app: Sandboxes) -> None:
+    for files in ({"../a": b""}, {"a": bytes(1024 * 1024 + 1)}):
+        with pytest.raises(JourneymanError) as refused:
+            await app.create("", files, SHAPE, 10.0)
+        assert refused.value.code is ErrorCode.INVALID_INPUT
+    assert app.list_living() == []
