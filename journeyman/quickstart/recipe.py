@@ -52,7 +52,7 @@ class Reinforcement(_Section):
     min_groups: Count = 6
     """Groups that are enough for a step after max_wait_s."""
     max_wait_s: Positive = 1.5
-    admission_slots: Count = 20
+    admission_slots: Count = 15
     """Groups in flight at most."""
     min_graded: Annotated[int, Field(ge=2)] = 2
     """Graded members that a group needs."""

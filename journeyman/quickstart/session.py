@@ -70,10 +70,13 @@ class Session:
         self._journal.append("sitting", max_s=sitting.max_s)
         sampler = self._sampler = Sampler(sitting.recipe, self._journal, supervisor.cpu_s)
         signals = _Signals(supervisor)
+        is_idle = False
         try:
-            return await _first_of(self._work(supervisor, sampler, targets), supervisor.failed, signals.received)
+            outcome = await _first_of(self._work(supervisor, sampler, targets), supervisor.failed, signals.received)
+            is_idle = True
+            return outcome
         finally:
-            await supervisor.stop()
+            await supervisor.stop(is_idle=is_idle)
             signals.close()
             self._journal.close()
 

@@ -99,10 +99,10 @@ class Supervisor:
         """CPU seconds that all services used so far, ended processes included."""
         return self._spent_cpu_s + sum(process.cpu_s() for process in self._processes.values())
 
-    async def stop(self) -> None:
-        """Stops all in order; those of one row together."""
+    async def stop(self, *, is_idle: bool = False) -> None:
+        """Stops all in order, those of one row together; all together where nothing is in flight that the order protects."""
         self._is_stopping = True
-        for row in self._stop_order:
+        for row in [list(self._commands)] if is_idle else self._stop_order:
             alive = [self._processes[name] for name in row if name in self._processes]
             await asyncio.gather(*(process.stop(STOP_GRACE_S) for process in alive))
         for keeper in self._keepers:
