@@ -7,6 +7,7 @@ Whatever is no evidence about the program (INFRA_ERROR, a lost or destroyed box,
 import asyncio
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from weakref import WeakKeyDictionary
 
 import grpc
 from jm.sandbox.v1 import sandbox_pb2 as pb
@@ -74,7 +75,8 @@ class SandboxBoxes:
         """Where boxes hand in their runs."""
         self.isolation = ""
         """Isolation in force; empty before the first box."""
-        self._lease_s_of: dict[str, float] = {}
+        self._lease_s_of: WeakKeyDictionary[ClientBox, float] = WeakKeyDictionary()
+        """Open boxes; one that its user has dropped is not renewed any more."""
         self._renewal: asyncio.Task[None] | None = None
 
     async def open(self, files: Mapping[str, bytes], *, key: str, lease_s: float) -> ClientBox:
@@ -95,15 +97,19 @@ class SandboxBoxes:
         request = pb.ForkSandboxRequest(
             sandbox_id=first.sandbox_id, count=count - 1, lease=seconds_to_duration(lease_s)
         )
-        with _lost_is_failure():
-            forked = await self._stub.ForkSandbox(request)
+        try:
+            with _lost_is_failure():
+                forked = await self._stub.ForkSandbox(request)
+        except BaseException:
+            await self.destroy([first])
+            raise
         return [first, *self._keep(forked.sandbox_ids, lease_s)]
 
     async def destroy(self, boxes: Sequence[ClientBox]) -> None:
         """Destroys boxes. Where the service cannot be reached their leases end them."""
         ids = [box.sandbox_id for box in boxes]
-        for sandbox_id in ids:
-            self._lease_s_of.pop(sandbox_id, None)
+        for box in boxes:
+            self._lease_s_of.pop(box, None)
         if ids:
             with contextlib.suppress(JourneymanError):
                 await self._stub.DestroySandboxes(pb.DestroySandboxesRequest(sandbox_ids=ids))
@@ -131,7 +137,7 @@ class SandboxBoxes:
 
     def _keep(self, sandbox_ids: Iterable[str], lease_s: float) -> list[ClientBox]:
         boxes = [ClientBox(self, sandbox_id) for sandbox_id in sandbox_ids]
-        self._lease_s_of.update((box.sandbox_id, lease_s) for box in boxes)
+        self._lease_s_of.update((box, lease_s) for box in boxes)
         if self._renewal is None or self._renewal.done():
             self._renewal = asyncio.get_running_loop().create_task(self._renew())
         return boxes
@@ -140,14 +146,13 @@ class SandboxBoxes:
         """Renews at a third of the shortest lease, until no box is open. A lost box shows at its next use."""
         while self._lease_s_of:
             await asyncio.sleep(min(self._lease_s_of.values()) / 3)
-            by_lease: dict[float, list[str]] = {}
-            for sandbox_id, lease_s in self._lease_s_of.items():
-                by_lease.setdefault(lease_s, []).append(sandbox_id)
-            for lease_s, ids in by_lease.items():
+            ids_of: dict[float, list[str]] = {}
+            for box, lease_s in list(self._lease_s_of.items()):
+                ids_of.setdefault(lease_s, []).append(box.sandbox_id)
+            for lease_s, ids in ids_of.items():
                 request = pb.RenewLeasesRequest(sandbox_ids=ids, lease=seconds_to_duration(lease_s))
                 with contextlib.suppress(JourneymanError):
-                    for lost in (await self._stub.RenewLeases(request)).lost:
-                        self._lease_s_of.pop(lost, None)
+                    await self._stub.RenewLeases(request)
 
 
 class RunBatches:

@@ -195,6 +195,7 @@ class Zygote:
             return False
         forget_origin()
         gc.collect()
+        gc.disable()  # a collection would touch, and so copy, memory shared with every box
         gc.freeze()
         controllers = ",".join(sorted(self._cgroups.controllers))
         _say(self._control, {"op": "ready", "controllers": controllers, "no_cgroups": no_cgroups})
