@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 from journeyman.records import PolicyRef, PolicyVersion, Trajectory
@@ -32,6 +33,13 @@ class ReadyRollout:
     num_bytes: int
     reward: float
     passed: bool
+
+
+class Dropped(StrEnum):
+    """Why the trainer lets a group go."""
+
+    STALE = "stale"
+    CANCELLED = "cancelled"
 
 
 class JobStore(Protocol):
@@ -73,4 +81,4 @@ class Facts(Protocol):
 
     async def groups_committed(self, run_id: str, group_ids: Sequence[str], version: PolicyVersion) -> None: ...
 
-    async def groups_stale(self, run_id: str, group_ids: Sequence[str], detail: str) -> None: ...
+    async def groups_dropped(self, run_id: str, group_ids: Sequence[str], reason: "Dropped", detail: str) -> None: ...

@@ -22,7 +22,7 @@ from trainer_service.core.records import RlSpec
 from trainer_service.core.schedule import factor
 from trainer_service.core.step import StepRecipe, train_step
 from trainer_service.learner import ComputeThread, Learner
-from trainer_service.ports import Facts, Groups, JobStore, ReadyGroup, ReadyRollout, Trajectories
+from trainer_service.ports import Dropped, Facts, Groups, JobStore, ReadyGroup, ReadyRollout, Trajectories
 
 log = logging.getLogger(__name__)
 WARMUP_STEPS = 3
@@ -79,6 +79,7 @@ class Reinforcement:
                 await self._checkpoint(learner, compute, threads)
         if self._lineage.uncommitted or self._lineage.newly_dropped:
             await self._checkpoint(learner, compute, threads)
+        await self._let_go()
         await self._groups.close()
         assert self._parent is not None
         return self._parent[0]
@@ -168,6 +169,16 @@ class Reinforcement:
         last = max(self._lineage.offset, *(group.ready.offset + 1 for group in taken))
         return min([*waiting, last])
 
+    async def _let_go(self) -> None:
+        """Says of every group that is ready, or was taken by a former life in a step that was lost, that it will not be trained."""
+        left = set(self._waiting)
+        while ready := await self._groups.next(POLL_S):
+            left.update(g.group_id for g in ready if g.run_id == self._spec.run_id)
+        left = {group_id for group_id in left if not self._lineage.is_settled(group_id)}
+        await self._facts.groups_dropped(
+            self._spec.run_id, sorted(left), Dropped.CANCELLED, "the job ended before training it"
+        )
+
     async def _publish(
         self, learner: Learner, figures: Mapping[str, float], compute: ComputeThread, threads: int
     ) -> None:
@@ -202,7 +213,7 @@ class Reinforcement:
     async def _tell(self, committed: Sequence[str], dropped: Sequence[str]) -> None:
         version = self._lineage.version
         await self._facts.groups_committed(self._spec.run_id, committed, version)
-        await self._facts.groups_stale(self._spec.run_id, dropped, f"older than allowed at {version}")
+        await self._facts.groups_dropped(self._spec.run_id, dropped, Dropped.STALE, f"older than allowed at {version}")
 
 
 def _batch_figures(taken: Sequence[LoadedGroup], trained_from_step: int, num_waiting: int) -> dict[str, float]:

@@ -10,7 +10,12 @@ from journeyman.bus.port import Bus, BusConsumer, Outgoing
 from journeyman.convert import policy_ref_to_proto, policy_version_to_proto
 from journeyman.records import PolicyRef, PolicyVersion
 from journeyman.topics import GROUP_READY
-from trainer_service.ports import ReadyGroup, ReadyRollout
+from trainer_service.ports import Dropped, ReadyGroup, ReadyRollout
+
+_REASON = {
+    Dropped.STALE: ev.DropReason.DROP_REASON_STALE,
+    Dropped.CANCELLED: ev.DropReason.DROP_REASON_CANCELLED,
+}
 
 
 class BusGroups:
@@ -85,10 +90,10 @@ class BusFacts:
         facts = [(g, ev.GroupCommitted(group_id=g, version=message), ("committed", version)) for g in group_ids]
         await self._publish(run_id, facts)
 
-    async def groups_stale(self, run_id: str, group_ids: Sequence[str], detail: str) -> None:
+    async def groups_dropped(self, run_id: str, group_ids: Sequence[str], reason: Dropped, detail: str) -> None:
         """On group.dropped."""
-        reason = ev.DropReason.DROP_REASON_STALE
-        facts = [(g, ev.GroupDropped(group_id=g, reason=reason, detail=detail), ("stale",)) for g in group_ids]
+        message = _REASON[reason]
+        facts = [(g, ev.GroupDropped(group_id=g, reason=message, detail=detail), (reason,)) for g in group_ids]
         await self._publish(run_id, facts)
 
     async def _publish(self, run_id: str, facts: Sequence[tuple[str, Message, tuple[object, ...]]]) -> None:

@@ -211,6 +211,16 @@ async def test_too_old_a_group_is_dropped_not_trained(world: World) -> None:
     assert set(committed(world)) == {f"{RUN}/g000", f"{RUN}/g001", *fresh}
 
 
+async def test_what_a_lost_step_had_taken_is_let_go_when_the_job_ends_before_training_it(world: World) -> None:
+    groups = [await world.offer(number) for number in range(6)]
+    with contextlib.suppress(Killed):
+        await world.train(3, checkpoint_every=9, kill_at=2)
+    await world.train(0)
+    assert not committed(world)
+    dropped = {e.group_dropped.group_id: e.group_dropped.reason for e in world.facts("group.dropped")}
+    assert dropped == dict.fromkeys(groups, ev.DropReason.DROP_REASON_CANCELLED)
+
+
 async def test_facts_of_the_checkpoint_are_said_again_after_a_crash(world: World) -> None:
     """The crash may have come between the checkpoint and its facts."""
     for number in range(4):
