@@ -29,13 +29,11 @@ SESSION_TIMEOUT_MS = 10_000
 class KafkaBus(Bus):
     """A connection to a Kafka cluster."""
 
-    def __init__(self, bootstrap: str, *, instance_prefix: str = "") -> None:
+    def __init__(self, bootstrap: str) -> None:
         self._servers = bootstrap.split(",")
-        self._instance_prefix = instance_prefix
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="kafka-producer")
         self._producer: Any = None
         self._lock = threading.Lock()
-        self._num_joined = 0
 
     async def publish(self, records: Sequence[Outgoing]) -> None:
         """See Bus."""
@@ -87,9 +85,7 @@ class KafkaBus(Bus):
         for topic in topics:
             num_partitions(topic)
         await _in(self._thread, self._connected)
-        self._num_joined += 1
-        static = f"{self._instance_prefix}-{group}-{self._num_joined}" if self._instance_prefix else None
-        joined = KafkaGroupMember(self._servers, group, tuple(topics), static)
+        joined = KafkaGroupMember(self._servers, group, tuple(topics))
         await joined.start()
         return joined
 
@@ -120,8 +116,8 @@ class KafkaBus(Bus):
 class KafkaGroupMember(BusConsumer):
     """One member of a consumer group; its client lives in a thread of its own."""
 
-    def __init__(self, servers: Sequence[str], group: str, topics: tuple[str, ...], instance_id: str | None) -> None:
-        self._servers, self._group, self._topics, self._instance_id = servers, group, topics, instance_id
+    def __init__(self, servers: Sequence[str], group: str, topics: tuple[str, ...]) -> None:
+        self._servers, self._group, self._topics = servers, group, topics
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"kafka-{group}")
         self._consumer: Any = None
         self._sought: dict[tuple[str, int], int] | None = None
@@ -134,7 +130,6 @@ class KafkaGroupMember(BusConsumer):
         self._consumer = KafkaConsumer(
             bootstrap_servers=list(self._servers),
             group_id=self._group,
-            group_instance_id=self._instance_id,
             enable_auto_commit=False,
             auto_offset_reset="earliest",
             session_timeout_ms=SESSION_TIMEOUT_MS,

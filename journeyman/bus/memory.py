@@ -65,6 +65,7 @@ class MemoryConsumer(BusConsumer):
     def __init__(self, bus: MemoryBus, group: str, member: str, topics: tuple[str, ...]) -> None:
         self._bus, self._group, self._member, self._topics = bus, group, member, topics
         self._positions: dict[Pair, int] = {}
+        self._sought: Mapping[Pair, int] | None = None
 
     async def poll(self, max_records: int, timeout_s: float) -> Sequence[Record]:
         """See BusConsumer."""
@@ -90,12 +91,12 @@ class MemoryConsumer(BusConsumer):
         return records
 
     def _take_share(self) -> None:
-        """Follows the group's membership; partitions that are new to this member start at what the group has committed."""
+        """Follows the group's membership; partitions new to this member start where it sought, else at what the group has committed."""
         members = [m for m, topics in self._bus.members[self._group].items() if topics == self._topics]
         mine = share(members, self._member, self._topics)
         if mine != self._positions.keys():
-            committed = self._bus.committed[self._group]
-            self._positions = {pair: self._positions.get(pair, committed.get(pair, 0)) for pair in sorted(mine)}
+            starts = self._bus.committed[self._group] if self._sought is None else self._sought
+            self._positions = {pair: self._positions.get(pair, starts.get(pair, 0)) for pair in sorted(mine)}
 
     async def commit(self, records: Sequence[Record]) -> None:
         """See BusConsumer."""
@@ -106,8 +107,8 @@ class MemoryConsumer(BusConsumer):
 
     async def seek(self, offsets: Mapping[Pair, int]) -> None:
         """See BusConsumer."""
-        self._take_share()
-        self._positions = {pair: offsets.get(pair, 0) for pair in self._positions}
+        self._sought = dict(offsets)
+        self._positions = {}
 
     async def close(self) -> None:
         """See BusConsumer."""

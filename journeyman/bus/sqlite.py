@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from journeyman.bus.partition import num_partitions, partition_of
 from journeyman.bus.port import Bus, BusConsumer, Outgoing, Record
@@ -65,6 +66,13 @@ class SqliteBus(Bus):
         except sqlite3.Error as error:
             raise JourneymanError(ErrorCode.UNAVAILABLE, f"bus file {str(self._path)!r}: {error}") from error
 
+    def rows(self, query: str, parameters: Sequence[str | int]) -> list[tuple[Any, ...]]:
+        """What a SELECT finds; UNAVAILABLE when the file cannot be read."""
+        try:
+            return self.connection.execute(query, parameters).fetchall()
+        except sqlite3.Error as error:
+            raise JourneymanError(ErrorCode.UNAVAILABLE, f"bus file {str(self._path)!r}: {error}") from error
+
     async def publish(self, records: Sequence[Outgoing]) -> None:
         """See Bus. All records or none."""
         pairs = [(record.topic, partition_of(record.topic, record.key)) for record in records]
@@ -80,21 +88,23 @@ class SqliteBus(Bus):
 
     def _end(self, pair: Pair) -> int:
         query = "SELECT max(offset) FROM records WHERE topic = ? AND partition = ?"
-        (last,) = self.connection.execute(query, pair).fetchone()
+        ((last,),) = self.rows(query, pair)
         return 0 if last is None else int(last) + 1
 
     async def consumer(self, group: str, topics: Sequence[str]) -> BusConsumer:
         """See Bus."""
         for topic in topics:
             num_partitions(topic)
-        return SqliteConsumer(self, Membership(self.transaction, group, tuple(sorted(topics))))
+        membership = Membership(self.transaction, group, tuple(sorted(topics)))
+        membership.partitions()
+        return SqliteConsumer(self, membership)
 
     async def lag(self, group: str) -> int:
         """See Bus."""
         offsets = self.committed(group)
         topics = {topic for topic, _ in offsets}
         query = "SELECT topics FROM members WHERE consumer_group = ?"
-        for (joined,) in self.connection.execute(query, (group,)):
+        for (joined,) in self.rows(query, (group,)):
             topics.update(json.loads(joined))
         pairs = [(topic, partition) for topic in topics for partition in range(num_partitions(topic))]
         return sum(self._end(pair) - offsets.get(pair, 0) for pair in pairs)
@@ -102,7 +112,7 @@ class SqliteBus(Bus):
     def committed(self, group: str) -> dict[Pair, int]:
         """Next offset of the group by partition, where it has committed."""
         query = "SELECT topic, partition, next FROM offsets WHERE consumer_group = ?"
-        return {(topic, partition): offset for topic, partition, offset in self.connection.execute(query, (group,))}
+        return {(topic, partition): offset for topic, partition, offset in self.rows(query, (group,))}
 
     async def close(self) -> None:
         """See Bus."""
@@ -117,6 +127,7 @@ class SqliteConsumer(BusConsumer):
         self._bus = bus
         self._membership = membership
         self._positions: dict[Pair, int] = {}
+        self._sought: Mapping[Pair, int] | None = None
 
     async def poll(self, max_records: int, timeout_s: float) -> Sequence[Record]:
         """See BusConsumer."""
@@ -137,7 +148,7 @@ class SqliteConsumer(BusConsumer):
             " WHERE topic = ? AND partition = ? AND offset >= ? ORDER BY offset LIMIT ?"
         )
         for pair, position in self._positions.items():
-            for row in self._bus.connection.execute(query, (*pair, position, max_records - len(records))):
+            for row in self._bus.rows(query, (*pair, position, max_records - len(records))):
                 records.append(
                     Record(
                         topic=pair[0],
@@ -153,11 +164,11 @@ class SqliteConsumer(BusConsumer):
         return records
 
     def _take_share(self) -> None:
-        """Follows the group's membership; partitions that are new to this member start at what the group has committed."""
+        """Follows the group's membership; partitions new to this member start where it sought, else at what the group has committed."""
         mine = self._membership.partitions()
         if mine != self._positions.keys():
-            committed = self._bus.committed(self._membership.group)
-            self._positions = {pair: self._positions.get(pair, committed.get(pair, 0)) for pair in sorted(mine)}
+            starts = self._bus.committed(self._membership.group) if self._sought is None else self._sought
+            self._positions = {pair: self._positions.get(pair, starts.get(pair, 0)) for pair in sorted(mine)}
 
     async def commit(self, records: Sequence[Record]) -> None:
         """See BusConsumer."""
@@ -171,8 +182,8 @@ class SqliteConsumer(BusConsumer):
 
     async def seek(self, offsets: Mapping[Pair, int]) -> None:
         """See BusConsumer."""
-        self._take_share()
-        self._positions = {pair: offsets.get(pair, 0) for pair in self._positions}
+        self._sought = dict(offsets)
+        self._positions = {}
 
     async def close(self) -> None:
         """See BusConsumer."""

@@ -19,7 +19,8 @@ CREATE TABLE IF NOT EXISTS members (
     consumer_group TEXT, member TEXT, topics TEXT, process TEXT, until_ms INTEGER,
     PRIMARY KEY (consumer_group, member)) WITHOUT ROWID;
 """
-LEASE_S = 15.0
+LEASE_S = 60.0
+"""How long a member that lives but does not poll keeps its partitions: longer than the slowest handler with its retries."""
 REFRESH_S = 1.0
 """Between two looks at the member list; also how long a dead member's partitions may wait."""
 

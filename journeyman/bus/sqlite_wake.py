@@ -40,9 +40,11 @@ class Wake:
                 self._voice.sendto(b"", str(self._folder / name))
             except BlockingIOError:
                 continue  # it has unread wake-ups already
-            except OSError:
+            except ConnectionRefusedError:
                 with contextlib.suppress(OSError):
-                    (self._folder / name).unlink()  # nobody listens there any more
+                    (self._folder / name).unlink()  # its process is gone
+            except OSError:
+                continue  # only a hint: the other one looks by itself soon
 
     def ticket(self) -> int:
         """Taken before looking for records, so that what is published while looking ends the wait that follows at once."""
@@ -52,6 +54,7 @@ class Wake:
         """Until someone has published since the ticket was taken, or timeout_s, or FALLBACK_S."""
         if self._ear is None:
             self._listen()
+            return  # what was published before we listened was not heard: look once more
         if self._num_heard != ticket:
             return
         waiter = asyncio.get_running_loop().create_future()

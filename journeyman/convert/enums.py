@@ -15,7 +15,9 @@ N = TypeVar("N", bound=int)
 _ATTRIBUTION = {item: cast("pb.Attribution", pb.Attribution.Value(f"ATTRIBUTION_{item.name}")) for item in Attribution}
 _SPLIT = {item: cast("pb.Split", pb.Split.Value(f"SPLIT_{item.name}")) for item in Split}
 _ROLE = {item: cast("pb.Role", pb.Role.Value(f"ROLE_{item.name}")) for item in Role}
-_STATUS = {item: cast("ev.VerdictStatus", ev.VerdictStatus.Value(f"VERDICT_STATUS_{item.name}")) for item in VerdictStatus}
+_STATUS = {
+    item: cast("ev.VerdictStatus", ev.VerdictStatus.Value(f"VERDICT_STATUS_{item.name}")) for item in VerdictStatus
+}
 
 
 def _reverse(table: dict[E, N], value: int, field: str) -> E:

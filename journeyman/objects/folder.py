@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from journeyman.errors import ErrorCode, JourneymanError
-from journeyman.objects.keys import checked
+from journeyman.objects.keys import checked, checked_prefix
 from journeyman.records import ObjectRef
 
 _TEMPORARY = ".part-"
@@ -25,6 +25,9 @@ class FolderObjects:
         self._root = root
         try:
             root.mkdir(parents=True, exist_ok=True)
+            trial = root / f"{_TEMPORARY}{secrets.token_hex(8)}"
+            trial.write_bytes(b"\0")
+            trial.unlink()
         except OSError as error:
             raise JourneymanError(
                 ErrorCode.INVALID_INPUT, f"objects folder {str(root)!r}: {error.strerror}; choose a writable one"
@@ -67,7 +70,7 @@ class FolderObjects:
 
     async def list(self, prefix: str) -> Sequence[str]:
         """See Objects. The prefix is a plain string: "a/b" also finds "a/bc"."""
-        folder = self._root / prefix.rpartition("/")[0]
+        folder = self._root / checked_prefix(prefix).rpartition("/")[0]
         found = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(_TEMPORARY))
         keys = (path.relative_to(self._root).as_posix() for path in found)
         return sorted(key for key in keys if key.startswith(prefix))

@@ -11,3 +11,10 @@ def checked(key: str) -> str:
             ErrorCode.INVALID_INPUT, f"object key {key!r} must be a relative path without '.', '..' or empty parts"
         )
     return key
+
+
+def checked_prefix(prefix: str) -> str:
+    """The prefix itself. INVALID_INPUT as for a key, but it may be empty and may end with a slash."""
+    if prefix:
+        checked(prefix.removesuffix("/"))
+    return prefix

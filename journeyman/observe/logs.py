@@ -65,3 +65,4 @@ def setup(service: str, path: Path | None) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.INFO)
+    logging.raiseExceptions = False  # a full disk must not flood standard error with the logger's own tracebacks

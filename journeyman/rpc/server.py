@@ -1,5 +1,6 @@
 """RpcServer: a gRPC server with health, reflection and the edge interceptor. Every service's __main__ builds one."""
 
+import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -42,13 +43,11 @@ class RpcServer:
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         reflection.enable_server_reflection((*self._names, reflection.SERVICE_NAME, health.SERVICE_NAME), self._server)
         await self.set_serving(False)
+        _try_to_bind(self._listen)
         try:
             self.port = self._server.add_insecure_port(self._listen)
         except RuntimeError as error:
-            self.port = 0
-            raise _taken(self._listen) from error
-        if self.port == 0:
-            raise _taken(self._listen)
+            raise _not_listening(self._listen, str(error)) from error
         await self._server.start()
 
     async def set_serving(self, is_serving: bool) -> None:
@@ -62,6 +61,21 @@ class RpcServer:
         await self._server.stop(grace_s)
 
 
-def _taken(listen: str) -> JourneymanError:
-    message = f"cannot listen on {listen!r}: the port is taken or the address is not this machine's; set LISTEN to a free host:port"
+def _try_to_bind(listen: str) -> None:
+    """Binds and lets go: gRPC writes lines of its own to standard error where it cannot bind, and we owe one clear line."""
+    if listen.startswith("unix:"):
+        return
+    host, _, port = listen.rpartition(":")
+    host = host.strip("[]")
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except (OSError, ValueError, OverflowError) as error:
+        raise _not_listening(listen, getattr(error, "strerror", None) or str(error)) from error
+
+
+def _not_listening(listen: str, why: str) -> JourneymanError:
+    message = f"cannot listen on {listen!r}: {why}; set LISTEN to a free host:port of this machine"
     return JourneymanError(ErrorCode.INVALID_INPUT, message)

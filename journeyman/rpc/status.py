@@ -21,7 +21,11 @@ STATUS: dict[ErrorCode, grpc.StatusCode] = {
     ErrorCode.CORRUPT: grpc.StatusCode.DATA_LOSS,
     ErrorCode.INTERNAL: grpc.StatusCode.INTERNAL,
 }
-_CODE = {status: code for code, status in STATUS.items()}
+_CODE = {
+    **{status: code for code, status in STATUS.items()},
+    grpc.StatusCode.CANCELLED: ErrorCode.UNAVAILABLE,  # the server stopped before it answered
+    grpc.StatusCode.UNIMPLEMENTED: ErrorCode.PRECONDITION,  # another service, or an older one, listens there
+}
 
 
 def to_trailers(error: JourneymanError) -> tuple[tuple[str, str], ...]:

