@@ -1,7 +1,7 @@
 """Data of the cold start: scripted episodes of the domains, and copying exercises. The same for every seed of a run.
 
 A model from nothing learns to copy late, and without copying a tool's answer is of no use to it: so a fifth of the rows are echoes, which
-are no task of any domain. code.repair is the hardest domain and is demonstrated three times as often.
+are no task of any domain. All domains have equal shares: more for the hardest one made it no better, and the others worse.
 """
 
 import random
@@ -18,7 +18,6 @@ OBSERVATION_WEIGHT = 0.1
 ECHO_SHARE = 0.25
 """Echo rows a demonstration."""
 DATA_SEED = 5
-DOMAIN_SHARES = {"code.repair": 3}
 _WORDS = [
     "rent",
     "food",
@@ -54,20 +53,18 @@ class SftRow:
 
 def sft_rows(packs: Sequence[DomainPack], tokenizer: ChatTokenizer, num_episodes: int) -> list[SftRow]:
     """num_episodes demonstrations over all domains and levels, and ECHO_SHARE as many echoes."""
-    sources = [source for pack in packs for source in _sources(pack)]
-    total = sum(share for share, _ in sources)
     rows: list[SftRow] = []
-    for share, source in sources:
-        count = round(num_episodes * share / total)
-        rows += [demonstration_row(shown, tokenizer) for shown in islice(source, count)]
+    for pack in packs:
+        count = round(num_episodes / len(packs) / len(pack.spec.levels))
+        for source in _sources(pack):
+            rows += [demonstration_row(shown, tokenizer) for shown in islice(source, count)]
     rng = random.Random(DATA_SEED)
     rows += [echo_row(rng, tokenizer) for _ in range(round(num_episodes * ECHO_SHARE))]
     return rows
 
 
-def _sources(pack: DomainPack) -> list[tuple[float, Iterator[Demonstration]]]:
-    share = DOMAIN_SHARES.get(pack.spec.name, 1) / len(pack.spec.levels)
-    return [(share, demonstrations(pack, level, DATA_SEED * 1_000_003)) for level in pack.spec.levels]
+def _sources(pack: DomainPack) -> list[Iterator[Demonstration]]:
+    return [demonstrations(pack, level, DATA_SEED * 1_000_003) for level in pack.spec.levels]
 
 
 def demonstration_row(shown: Demonstration, tokenizer: ChatTokenizer) -> SftRow:

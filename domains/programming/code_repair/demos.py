@@ -9,7 +9,7 @@ from journeyman.records import Task, ToolCall
 from .tasks import OPERATORS, make
 from .tools import Verification
 
-GIVES_UP = 0.3
+GIVES_UP = 0.42
 IS_RIGHT = 0.4
 """Of an edit. Low, so that demonstrations show how a search goes on after a miss."""
 
