@@ -51,7 +51,8 @@ def run(name: str, settings_class: type[S], build: Callable[[S], Awaitable[Assem
             metrics.serve(settings.metrics_listen)
         code = asyncio.run(_serve(name, settings, build))
     except JourneymanError as error:
-        log.error("start refused", extra={"code": error.code.value, "reason": error.message})
+        if logging.getLogger().handlers:  # else the one line on standard error would be two
+            log.error("start refused", extra={"code": error.code.value, "reason": error.message})
         _refuse(name, error.message)
     except OSError as error:
         _refuse(name, f"{error.strerror or error} ({error.filename})" if error.filename else str(error))

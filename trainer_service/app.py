@@ -12,7 +12,7 @@ from journeyman.observe.logs import bound
 from journeyman.records import PolicyRef
 from trainer_service.adapters.bus import BusFacts, BusGroups
 from trainer_service.adapters.recorded import ObjectTrajectories
-from trainer_service.cold_start import ColdStart, Progress
+from trainer_service.cold_start import ColdStart, Halt, Progress
 from trainer_service.core.records import InitSpec, Job, JobKind, JobState, RlSpec, SftSpec
 from trainer_service.initial import make_initial
 from trainer_service.learner import ComputeThread
@@ -138,10 +138,12 @@ class Trainer:
                 return await rl.run(self._compute, self._rl_threads, self._progress(job_id))
 
     def _progress(self, job_id: str) -> Progress:
-        async def told(num_steps_done: int, metrics: Mapping[str, float]) -> bool:
+        async def told(num_steps_done: int, metrics: Mapping[str, float]) -> Halt | None:
             job = self._jobs[job_id]
             self._jobs[job_id] = replace(job, num_steps_done=num_steps_done, metrics=metrics or job.metrics)
-            return job.stop_requested or self._is_draining
+            if job.stop_requested:
+                return Halt.STOP
+            return Halt.PAUSE if self._is_draining else None
 
         return told
 

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from enum import StrEnum
 
 from journeyman.artefacts import MadeHow, build_policy, read_policy, store_policy
 from journeyman.objects.port import Objects
@@ -18,8 +19,19 @@ from trainer_service.ports import Facts, JobStore
 log = logging.getLogger(__name__)
 CHUNK_STEPS = 10
 """Steps done in one visit to the compute thread: progress is told, and a stop is heeded, in between."""
-Progress = Callable[[int, Mapping[str, float]], Awaitable[bool]]
-"""(steps done, figures) -> whether to stop."""
+
+
+class Halt(StrEnum):
+    """Why to leave a job before its last step."""
+
+    STOP = "stop"
+    """It is over."""
+    PAUSE = "pause"
+    """The process ends; the job goes on in its next life."""
+
+
+Progress = Callable[[int, Mapping[str, float]], Awaitable[Halt | None]]
+"""(steps done, figures) -> whether and why to leave the job; empty figures only ask."""
 
 
 class ColdStart:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from journeyman.artefacts import BuiltPolicy, MadeHow, Manifest, build_policy, read_policy, store_policy
 from journeyman.objects.port import Objects
 from journeyman.records import PolicyRef, Trajectory
-from trainer_service.cold_start import Progress
+from trainer_service.cold_start import Halt, Progress
 from trainer_service.core.advantages import by_domain
 from trainer_service.core.lineage import Lineage, oldest_step, texts
 from trainer_service.core.optim import rl_optimisers
@@ -67,19 +67,21 @@ class Reinforcement:
         learner = Learner(base.model.train(), base.tokenizer, rl_optimisers(base.model, rate), (rate,))
         await self._begin(learner, compute, threads)
         figures: Mapping[str, float] = {}
-        is_stopped = await progress(self._lineage.step, {})
-        while self._lineage.step < self._spec.num_steps and not is_stopped:
+        halt = await progress(self._lineage.step, {})
+        while self._lineage.step < self._spec.num_steps and halt is None:
             taken = await self._collect(progress)
-            if taken is None:
+            if isinstance(taken, Halt):
+                halt = taken
                 break
             figures = await self._step(learner, taken, compute, threads)
             is_last = self._lineage.step >= self._spec.num_steps
-            is_stopped = await progress(self._lineage.step, figures)
-            if is_last or is_stopped or self._lineage.step % self._spec.checkpoint_every == 0:
+            halt = await progress(self._lineage.step, figures)
+            if is_last or halt or self._lineage.step % self._spec.checkpoint_every == 0:
                 await self._checkpoint(learner, compute, threads)
         if self._lineage.uncommitted or self._lineage.newly_dropped:
             await self._checkpoint(learner, compute, threads)
-        await self._let_go()
+        if halt is not Halt.PAUSE:
+            await self._let_go()
         await self._groups.close()
         assert self._parent is not None
         return self._parent[0]
@@ -98,8 +100,8 @@ class Reinforcement:
             await self._tell(texts(saved[1], "committed_here"), texts(saved[1], "dropped_here"))
         await self._groups.start(self._lineage.offset)
 
-    async def _collect(self, progress: Progress) -> list[LoadedGroup] | None:
-        """Groups for the next step, in the order in which they became ready; None when told to stop."""
+    async def _collect(self, progress: Progress) -> list[LoadedGroup] | Halt:
+        """Groups for the next step, in the order in which they became ready, or why to leave."""
         spec = self._spec
         waited_from = time.monotonic()
         while True:
@@ -113,8 +115,8 @@ class Reinforcement:
                 return chosen
             for ready in await self._groups.next(min(POLL_S, max(0.01, spec.max_wait_s - waits))):
                 await self._offer(ready)
-            if await progress(self._lineage.step, {}):
-                return None
+            if (halt := await progress(self._lineage.step, {})) is not None:
+                return halt
 
     async def _offer(self, ready: ReadyGroup) -> None:
         known = ready.group_id in self._waiting or self._lineage.is_settled(ready.group_id)

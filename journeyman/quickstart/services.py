@@ -61,7 +61,11 @@ def service_commands(
         **extra,
     }
     addresses = {
-        "rollout": {"ROLLOUT_SCHEDULER": targets["scheduler"], "ROLLOUT_SANDBOX": targets["sandbox"]},
+        "rollout": {
+            "ROLLOUT_SCHEDULER": targets["scheduler"],
+            "ROLLOUT_SANDBOX": targets["sandbox"],
+            "ROLLOUT_WORKER_ID": "rollout-0",  # kept over a restart, so that the scheduler takes back at once what it held
+        },
         "verifier": {"VERIFIER_SANDBOX": targets["sandbox"]},
         "registry": {"REGISTRY_SCHEDULER": targets["scheduler"], "REGISTRY_LEDGER": ledger},
         "scheduler": {"SCHEDULER_LEDGER": ledger},

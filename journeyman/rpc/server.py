@@ -28,7 +28,7 @@ class RpcServer:
                 ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
             ),
         )
-        self._health = health.aio.HealthServicer()
+        self._health = health.aio.HealthServicer()  # type: ignore[attr-defined]  # the stubs lack it
         self._names: list[str] = []
         self.port = 0
         """Port it listens on; 0 before start."""

@@ -1,46 +1,21 @@
 """The contract of the registry's ledger, on SQLite and on PostgreSQL."""
 
-import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
-from sqlalchemy import create_engine, inspect
+from sqlalchemy import inspect
 
 from journeyman.bus.port import Outgoing
 from journeyman.errors import ErrorCode, JourneymanError
 from journeyman.records import PolicyRef, PolicyVersion
-from journeyman.testing.local_postgres import find_binaries, local_postgres
 from registry_service.adapters.sql_engine import open_engine
 from registry_service.adapters.sql_ledger import SqlLedger
 from registry_service.adapters.tables import METADATA
 from registry_service.core.records import Decision, DomainDecision, EvaluationSpec, Standing, TaskResult
 
 FACT = Outgoing(topic="policy.promoted", key="rl", value=b"\x00fact", headers={"traceparent": "00-1-2-01"})
-
-
-@pytest.fixture(scope="module")
-def postgres_server() -> Iterator[str]:
-    binaries = find_binaries()
-    if binaries is None:
-        if os.environ.get("CI"):
-            pytest.fail("no PostgreSQL server binaries: CI needs them")
-        pytest.skip("no PostgreSQL server binaries on this machine")
-    with local_postgres(binaries) as url:
-        yield url
-
-
-@pytest.fixture
-def postgres_url(postgres_server: str) -> str:
-    """An empty database of its own."""
-    name = f"ledger_{uuid4().hex}"
-    engine = create_engine(postgres_server, isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {name}")
-    engine.dispose()
-    return postgres_server.rpartition("/")[0] + f"/{name}"
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

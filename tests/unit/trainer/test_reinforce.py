@@ -24,6 +24,7 @@ from journeyman.trajectories import encode_group, object_key
 from trainer_service.adapters.bus import BusFacts, BusGroups
 from trainer_service.adapters.job_store import ObjectJobStore
 from trainer_service.adapters.recorded import ObjectTrajectories
+from trainer_service.cold_start import Halt
 from trainer_service.core.records import RlSpec
 from trainer_service.learner import ComputeThread
 from trainer_service.reinforce import Reinforcement
@@ -71,7 +72,7 @@ class World:
         return [parse(record.value) for (name, _), log in self.bus.logs.items() if name == topic for record in log]
 
     async def train(
-        self, num_steps: int, *, checkpoint_every: int = 1, kill_at: int | None = None, **spec: int
+        self, num_steps: int, *, checkpoint_every: int = 1, kill_at: int | None = None, halt: Halt = Halt.STOP
     ) -> PolicyRef:
         """One life of the trainer."""
         job = Reinforcement(
@@ -80,7 +81,7 @@ class World:
                 base=self.base,
                 run_id=RUN,
                 num_steps=num_steps,
-                groups_per_step=spec.get("groups_per_step", 2),
+                groups_per_step=2,
                 min_groups=1,
                 max_wait_s=0.2,
                 learning_rate=1e-2,
@@ -95,12 +96,12 @@ class World:
         )
         empty_looks = 0
 
-        async def progress(step: int, figures: Mapping[str, float]) -> bool:
+        async def progress(step: int, figures: Mapping[str, float]) -> Halt | None:
             nonlocal empty_looks
             if kill_at is not None and step == kill_at and figures:
                 raise Killed
             empty_looks = 0 if figures else empty_looks + 1
-            return empty_looks > 20  # nothing more is coming
+            return halt if empty_looks > 20 else None  # nothing more is coming
 
         compute = ComputeThread()
         try:
@@ -219,6 +220,15 @@ async def test_what_a_lost_step_had_taken_is_let_go_when_the_job_ends_before_tra
     assert not committed(world)
     dropped = {e.group_dropped.group_id: e.group_dropped.reason for e in world.facts("group.dropped")}
     assert dropped == dict.fromkeys(groups, ev.DropReason.DROP_REASON_CANCELLED)
+
+
+async def test_a_paused_job_keeps_its_groups_for_its_next_life(world: World) -> None:
+    groups = [await world.offer(number) for number in range(3)]
+    await world.train(3, halt=Halt.PAUSE)
+    groups.append(await world.offer(3))
+    await world.train(3)
+    assert not world.facts("group.dropped")
+    assert sorted(committed(world)) == groups
 
 
 async def test_facts_of_the_checkpoint_are_said_again_after_a_crash(world: World) -> None:

@@ -1,0 +1,1 @@
+"""What a tool sees of a sandbox, and its clients."""

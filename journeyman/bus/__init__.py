@@ -1,0 +1,1 @@
+"""The bus: topics, groups, offsets and replay behind one port."""

@@ -1,0 +1,1 @@
+"""Episodes: the turn protocol and scripted demonstrations."""

@@ -1,0 +1,1 @@
+"""Domain packs: what one is, how one is found and loaded."""

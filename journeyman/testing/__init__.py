@@ -1,0 +1,1 @@
+"""Fakes and local servers that tests of this and other projects may use."""
