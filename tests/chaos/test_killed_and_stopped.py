@@ -1,4 +1,5 @@
-"""SIGKILL of a service that holds an in-flight group, in the middle of a quickstart: it is restarted, the run finishes, no group is lost.
+"""Services in trouble in the middle of a quickstart. Killed ones (SIGKILL) are started again and no group is lost; hanging ones (SIGSTOP) block
+what depends on them and nothing else, and invent no result.
 
 The rollout worker plays scripts instead of a model (fast, and long enough in flight to be hit); everything else is real. That the victim
 holds something is read from the scheduler's ledger just before the kill.
@@ -148,3 +149,66 @@ async def answer(call: Awaitable[pb.ListGroupsResponse]) -> pb.ListGroupsRespons
         return await call
     except JourneymanError:
         return None
+
+
+TRAINABLE = {"READY", "TAKEN", "COMMITTED"}
+Groups = dict[str, pb.GroupRow]
+
+
+async def watch(quickstart: Quickstart, until: Callable[[Groups], bool]) -> Groups:
+    """The train run's groups by id, once `until` holds."""
+    connection = channel(quickstart.scheduler)
+    stub = SchedulerServiceStub(connection)
+    try:
+        async with asyncio.timeout(120):
+            while True:
+                rows = await answer(stub.ListGroups(pb.ListGroupsRequest(run_id="rl", page_size=1000)))
+                groups = {row.group_id: row for row in rows.groups} if rows else {}
+                if until(groups):
+                    return groups
+                assert quickstart.process.poll() is None
+                await asyncio.sleep(0.05)
+    finally:
+        await connection.close(None)
+
+
+async def finish(quickstart: Quickstart) -> None:
+    output, _ = await asyncio.to_thread(quickstart.process.communicate, timeout=300)
+    assert quickstart.process.returncode == 0, output
+    assert_every_group_has_ended(quickstart.folder)
+
+
+async def test_with_the_sandbox_stopped_no_code_group_completes_and_others_go_on(quickstart: Quickstart) -> None:
+    await group_that(quickstart, "rl", has_rollout("LEASED", "code.repair"))
+    sandbox = quickstart.pid_of("sandbox")
+    os.kill(sandbox, signal.SIGSTOP)
+    before = await watch(quickstart, lambda groups: True)
+
+    def others_went_on(groups: Groups) -> bool:
+        ended = [g for g in groups.values() if g.domain == "math.tool" and g.state not in ("ADMITTED", "OPEN")]
+        return len([g for g in ended if g.group_id not in before or before[g.group_id].state == "OPEN"]) >= 2
+
+    after = await watch(quickstart, others_went_on)
+    # A trainable group has a member that passed, and a repair passes only by running.
+    new = [g for g in after.values() if g.domain == "code.repair" and g.group_id not in before]
+    assert not [g.group_id for g in new if g.state in TRAINABLE]
+    os.kill(sandbox, signal.SIGCONT)
+    await finish(quickstart)
+
+
+async def test_with_the_verifier_stopped_no_group_becomes_ready(quickstart: Quickstart) -> None:
+    await group_that(quickstart, "rl", has_rollout("LEASED"))
+    verifier = quickstart.pid_of("verifier")
+    os.kill(verifier, signal.SIGSTOP)
+    before = await watch(quickstart, lambda groups: True)
+
+    def one_waits_for_its_verdict(groups: Groups) -> bool:
+        new = [g for g in groups.values() if g.group_id not in before or before[g.group_id].state == "ADMITTED"]
+        return any(all(r.state == "RECORDED" for r in g.rollouts) for g in [*new, *groups.values()])
+
+    after = await watch(quickstart, one_waits_for_its_verdict)
+    waiting = {g.group_id for g in after.values() if all(r.state == "RECORDED" for r in g.rollouts)}
+    assert not [g.group_id for g in after.values() if g.group_id in waiting and g.state in TRAINABLE]
+    assert not [g.group_id for g in after.values() if g.group_id not in before and g.state in TRAINABLE]
+    os.kill(verifier, signal.SIGCONT)
+    await finish(quickstart)
