@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from journeyman.records import PolicyRef, PolicyVersion, Trajectory
+from trainer_service.core.lineage import Life
 from trainer_service.core.records import Job
 
 
@@ -53,7 +54,15 @@ class JobStore(Protocol):
         """The state names its tensors and is written last: it is what makes the checkpoint exist. The last two tensors are kept."""
         ...
 
-    async def load_checkpoint(self, job_id: str) -> tuple[bytes, Mapping[str, object]] | None: ...
+    async def load_checkpoint(self, job_id: str) -> tuple[bytes, Mapping[str, object]] | None:
+        """The newest; CORRUPT where its tensors are not those that were stored."""
+        ...
+
+    async def save_life(self, job_id: str, life: Life) -> None:
+        """Replaces it; written before anybody hears of what is in it."""
+        ...
+
+    async def load_life(self, job_id: str) -> Life | None: ...
 
 
 class Groups(Protocol):

@@ -1,14 +1,16 @@
 """The rl job: takes ready groups, trains, publishes weights each step, commits with each checkpoint.
 
 Order inside a step: take (the fact frees the admission slot) -> compute -> store the policy -> policy.published; at a checkpoint: store it ->
-group.committed and group.dropped. A restarted trainer begins at the checkpoint with a new incarnation, says the checkpoint's facts again,
-and reads group.ready from the checkpoint's offset: groups of steps that were lost are trained again, groups in the checkpoint are not.
+group.committed. A group too old to take is noted in the job's life -> group.dropped, at once: its slot must not wait for a checkpoint. A
+restarted trainer begins at the checkpoint with a new incarnation, says the checkpoint's facts again, and reads group.ready from the
+checkpoint's offset: groups of steps that were lost are trained again, groups in the checkpoint and dropped ones are not.
 """
 
 import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from journeyman.artefacts import BuiltPolicy, MadeHow, Manifest, build_policy, read_policy, store_policy
 from journeyman.objects.port import Objects
@@ -78,7 +80,7 @@ class Reinforcement:
             halt = await progress(self._lineage.step, figures)
             if is_last or halt or self._lineage.step % self._spec.checkpoint_every == 0:
                 await self._checkpoint(learner, compute, threads)
-        if self._lineage.uncommitted or self._lineage.newly_dropped:
+        if self._lineage.uncommitted:
             await self._checkpoint(learner, compute, threads)
         if halt is not Halt.PAUSE:
             await self._let_go()
@@ -89,15 +91,19 @@ class Reinforcement:
     async def _begin(self, learner: Learner, compute: ComputeThread, threads: int) -> None:
         """At the checkpoint, or at the base: publishes the weights to start from under the run's name."""
         saved = await self._store.load_checkpoint(self._job_id)
+        life = await self._store.load_life(self._job_id)
+        self._lineage = Lineage.reborn(life, saved[1] if saved else None)
+        await self._store.save_life(self._job_id, self._lineage.life)
         if saved is not None:
-            learner.restore(saved[0])
-            self._lineage = Lineage.from_state(saved[1])
+            await compute.run(partial(learner.restore, saved[0]), threads=threads)
             log.info("resumed", extra={"step": self._lineage.step, "incarnation": self._lineage.incarnation})
         await self._publish(learner, {}, compute, threads)
         if saved is None:
             await self._checkpoint(learner, compute, threads)
         else:
-            await self._tell(texts(saved[1], "committed_here"), texts(saved[1], "dropped_here"))
+            committed = texts(saved[1], "committed_here")
+            await self._facts.groups_committed(self._spec.run_id, committed, self._lineage.version)
+        await self._tell_stale(sorted(self._lineage.dropped))
         await self._groups.start(self._lineage.offset)
 
     async def _collect(self, progress: Progress) -> list[LoadedGroup] | Halt:
@@ -105,7 +111,7 @@ class Reinforcement:
         spec = self._spec
         waited_from = time.monotonic()
         while True:
-            self._drop_stale()
+            await self._drop_stale()
             waits = time.monotonic() - waited_from
             enough = len(self._waiting) >= spec.groups_per_step
             if enough or (waits >= spec.max_wait_s and len(self._waiting) >= spec.min_groups):
@@ -124,16 +130,24 @@ class Reinforcement:
             members = await self._trajectories.of_group(ready)
             self._waiting[ready.group_id] = LoadedGroup(ready=ready, members=members)
 
-    def _drop_stale(self) -> None:
+    async def _drop_stale(self) -> None:
         """Every trained token's weights are at most max_off_policy_steps behind, or the group goes."""
+        stale: list[str] = []
         for group_id, group in list(self._waiting.items()):
             oldest = oldest_step([trajectory for _, trajectory in group.members])
             age = self._lineage.step - oldest if oldest is not None else 0
             if age > group.ready.max_off_policy_steps:
                 del self._waiting[group_id]
-                self._lineage.dropped.add(group_id)
-                self._lineage.newly_dropped.append(group_id)
+                stale.append(group_id)
                 log.info("group stale", extra={"group_id": group_id, "age_steps": age})
+        if stale:
+            self._lineage.dropped.update(stale)
+            await self._store.save_life(self._job_id, self._lineage.life)
+            await self._tell_stale(stale)
+
+    async def _tell_stale(self, group_ids: Sequence[str]) -> None:
+        detail = "older than the run allows"
+        await self._facts.groups_dropped(self._spec.run_id, group_ids, Dropped.STALE, detail)
 
     async def _step(
         self, learner: Learner, taken: Sequence[LoadedGroup], compute: ComputeThread, threads: int
@@ -207,15 +221,9 @@ class Reinforcement:
         lineage = self._lineage
         tensors = await compute.run(learner.dump, threads=threads)
         await self._store.save_checkpoint(self._job_id, lineage.step, tensors, lineage.to_state())
-        committed, dropped = list(lineage.uncommitted), list(lineage.newly_dropped)
+        committed = list(lineage.uncommitted)
         lineage.uncommitted.clear()
-        lineage.newly_dropped.clear()
-        await self._tell(committed, dropped)
-
-    async def _tell(self, committed: Sequence[str], dropped: Sequence[str]) -> None:
-        version = self._lineage.version
-        await self._facts.groups_committed(self._spec.run_id, committed, version)
-        await self._facts.groups_dropped(self._spec.run_id, dropped, Dropped.STALE, f"older than allowed at {version}")
+        await self._facts.groups_committed(self._spec.run_id, committed, lineage.version)
 
 
 def _batch_figures(taken: Sequence[LoadedGroup], trained_from_step: int, num_waiting: int) -> dict[str, float]:

@@ -1,5 +1,6 @@
 """Jobs and checkpoints in the object store, below checkpoints/JOB/."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 
@@ -7,9 +8,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from journeyman.errors import ErrorCode, JourneymanError
 from journeyman.objects.port import Objects
+from journeyman.records import ObjectRef
+from trainer_service.core.lineage import Life
 from trainer_service.core.records import Job
 
 _JOB = TypeAdapter(Job)
+_LIFE = TypeAdapter(Life)
 KEPT_CHECKPOINTS = 2
 
 
@@ -31,13 +35,14 @@ class ObjectJobStore:
     async def save_checkpoint(self, job_id: str, step: int, tensors: bytes, state: Mapping[str, object]) -> None:
         """Tensors, then the state that names them, then old tensors are removed."""
         folder = f"checkpoints/{job_id}"
-        ref = await self._objects.put(f"{folder}/tensors-{step:06d}.pt", tensors)
-        document = {**state, "step": step, "tensors": ref.uri, "sha256": ref.sha256}
+        # The digest in the name: a life that does a step again must not replace what the stored state still names.
+        digest = hashlib.sha256(tensors).hexdigest()
+        ref = await self._objects.put(f"{folder}/tensors-{step:06d}-{digest[:12]}.pt", tensors)
+        document = {**state, "step": step, "tensors": ref.uri, "sha256": ref.sha256, "num_bytes": ref.num_bytes}
         await self._objects.put(f"{folder}/checkpoint.json", json.dumps(document).encode())
-        kept = sorted(key for key in await self._objects.list(f"{folder}/tensors-"))[-KEPT_CHECKPOINTS:]
-        for key in await self._objects.list(f"{folder}/tensors-"):
-            if key not in kept:
-                await self._objects.delete(key)
+        others = [key for key in await self._objects.list(f"{folder}/tensors-") if key != ref.uri]
+        for key in others[: 1 - KEPT_CHECKPOINTS]:
+            await self._objects.delete(key)
 
     async def load_checkpoint(self, job_id: str) -> tuple[bytes, Mapping[str, object]] | None:
         """The newest; None before the first."""
@@ -47,7 +52,22 @@ class ObjectJobStore:
             if error.code is ErrorCode.NOT_FOUND:
                 return None
             raise
-        return await self._objects.get(state["tensors"]), state
+        ref = ObjectRef(uri=state["tensors"], sha256=state["sha256"], num_bytes=state["num_bytes"])
+        return await self._objects.get_checked(ref), state
+
+    async def save_life(self, job_id: str, life: Life) -> None:
+        """Replaces it."""
+        await self._objects.put(f"checkpoints/{job_id}/life.json", _LIFE.dump_json(life, indent=1))
+
+    async def load_life(self, job_id: str) -> Life | None:
+        """None before the first."""
+        key = f"checkpoints/{job_id}/life.json"
+        if not await self._objects.exists(key):
+            return None
+        try:
+            return _LIFE.validate_json(await self._objects.get(key))
+        except ValidationError as error:
+            raise JourneymanError(ErrorCode.CORRUPT, f"{key} is no life: {error.errors()[0]['msg']}") from error
 
 
 def _read_job(key: str, data: bytes) -> Job:

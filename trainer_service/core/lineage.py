@@ -1,13 +1,24 @@
-"""What an RL job must remember between its steps, as plain data: its checkpoint's state. Pure.
+"""What an RL job must remember between its steps, as plain data: its checkpoint's state, and its life. Pure.
 
 Invariants: a group is trained at most once in the lineage of a checkpoint (`trained`); reading group.ready again from `offset` meets every
-group that is neither trained nor dropped.
+group that is neither trained nor dropped. The incarnation and the drops cannot wait for a checkpoint, since others hear of them before:
+they are stored as the job's life.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from journeyman.records import PolicyVersion, Trajectory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Life:
+    """Of one process on one job; replaced, never lost."""
+
+    incarnation: int
+    """Raised at every start, whether or not the life before reached a checkpoint: no two lives name their weights alike."""
+    dropped: tuple[str, ...]
+    """Groups let go so far, by all lives."""
 
 
 @dataclass(kw_only=True)
@@ -22,8 +33,11 @@ class Lineage:
     dropped: set[str] = field(default_factory=set)
     uncommitted: list[str] = field(default_factory=list)
     """Trained since the last checkpoint."""
-    newly_dropped: list[str] = field(default_factory=list)
-    """Dropped since the last checkpoint."""
+
+    @property
+    def life(self) -> Life:
+        """What is stored without a checkpoint."""
+        return Life(incarnation=self.incarnation, dropped=tuple(sorted(self.dropped)))
 
     @property
     def version(self) -> PolicyVersion:
@@ -37,29 +51,22 @@ class Lineage:
     def to_state(self) -> dict[str, object]:
         """For a checkpoint."""
         return {
-            "incarnation": self.incarnation,
             "step": self.step,
             "offset": self.offset,
             "trained": sorted(self.trained),
-            "dropped": sorted(self.dropped),
             "committed_here": list(self.uncommitted),
-            "dropped_here": list(self.newly_dropped),
         }
 
     @classmethod
-    def from_state(cls, state: Mapping[str, object]) -> "Lineage":
-        """Of a restarted trainer: a new incarnation."""
-        incarnation, step, offset = state["incarnation"], state["step"], state["offset"]
-        assert isinstance(incarnation, int)
-        assert isinstance(step, int)
-        assert isinstance(offset, int)
-        return cls(
-            incarnation=incarnation + 1,
-            step=step,
-            offset=offset,
-            trained=set(texts(state, "trained")),
-            dropped=set(texts(state, "dropped")),
-        )
+    def reborn(cls, life: Life | None, state: Mapping[str, object] | None) -> "Lineage":
+        """Of a starting trainer: a new incarnation after the last life's, at the checkpoint's state where there is one."""
+        lineage = cls() if life is None else cls(incarnation=life.incarnation + 1, dropped=set(life.dropped))
+        if state is not None:
+            step, offset = state["step"], state["offset"]
+            assert isinstance(step, int)
+            assert isinstance(offset, int)
+            lineage.step, lineage.offset, lineage.trained = step, offset, set(texts(state, "trained"))
+        return lineage
 
 
 def texts(state: Mapping[str, object], name: str) -> list[str]:

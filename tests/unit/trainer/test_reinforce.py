@@ -14,7 +14,8 @@ from journeyman.artefacts import MadeHow, read_policy, write_policy
 from journeyman.bus.envelope import event_id, outgoing, parse, wrap
 from journeyman.bus.memory import MemoryBus
 from journeyman.chat.tokenizer import ChatTokenizer
-from journeyman.convert import object_ref_to_proto
+from journeyman.convert import object_ref_to_proto, policy_ref_from_proto
+from journeyman.errors import JourneymanError
 from journeyman.model.config import ModelConfig
 from journeyman.model.qwen3 import Qwen3, initialise
 from journeyman.objects.folder import FolderObjects
@@ -72,7 +73,13 @@ class World:
         return [parse(record.value) for (name, _), log in self.bus.logs.items() if name == topic for record in log]
 
     async def train(
-        self, num_steps: int, *, checkpoint_every: int = 1, kill_at: int | None = None, halt: Halt = Halt.STOP
+        self,
+        num_steps: int,
+        *,
+        checkpoint_every: int = 1,
+        kill_at: int | None = None,
+        kill_when_idle: bool = False,
+        halt: Halt = Halt.STOP,
     ) -> PolicyRef:
         """One life of the trainer."""
         job = Reinforcement(
@@ -101,6 +108,8 @@ class World:
             if kill_at is not None and step == kill_at and figures:
                 raise Killed
             empty_looks = 0 if figures else empty_looks + 1
+            if kill_when_idle and empty_looks > 5:
+                raise Killed
             return halt if empty_looks > 20 else None  # nothing more is coming
 
         compute = ComputeThread()
@@ -210,6 +219,48 @@ async def test_too_old_a_group_is_dropped_not_trained(world: World) -> None:
     assert sorted(fact.group_id for fact in dropped) == old
     assert {fact.reason for fact in dropped} == {ev.DropReason.DROP_REASON_STALE}
     assert set(committed(world)) == {f"{RUN}/g000", f"{RUN}/g001", *fresh}
+
+
+async def test_a_drop_is_told_at_once_and_outlives_a_crash(world: World) -> None:
+    """Its admission slot must not wait for a checkpoint; and after the crash, at an earlier step, the group would be young enough again."""
+    for number in range(2):
+        await world.offer(number)
+    old = [await world.offer(number, step=0, max_off_policy_steps=0) for number in (2, 3)]
+    with pytest.raises(Killed):
+        await world.train(3, checkpoint_every=9, kill_when_idle=True)
+    assert not committed(world)
+    assert sorted(e.group_dropped.group_id for e in world.facts("group.dropped")) == old
+    await world.train(3, checkpoint_every=9)
+    assert not {e.group_taken.group_id for e in world.facts("group.taken")} & set(old)
+    assert sorted(committed(world)) == [f"{RUN}/g000", f"{RUN}/g001"]
+
+
+async def test_no_two_lives_give_one_name_to_different_weights(world: World) -> None:
+    """Two crashes in a row before any checkpoint: the third life still has a number of its own."""
+    for number in range(8):
+        await world.offer(number)
+    for kill_at in (2, 1):
+        with pytest.raises(Killed):
+            await world.train(4, checkpoint_every=9, kill_at=kill_at)
+    ref = await world.train(4, checkpoint_every=9)
+    assert str(ref.version) == "2.4"
+    digests: dict[str, set[str]] = {}
+    for envelope in world.facts("policy.published"):
+        policy = envelope.policy_published.policy
+        digests.setdefault(policy.uri, set()).add(policy.manifest_sha256)
+    assert all(len(found) == 1 for found in digests.values())
+    for envelope in world.facts("policy.published"):
+        await read_policy(world.objects, policy_ref_from_proto(envelope.policy_published.policy))
+
+
+async def test_a_checkpoint_that_changed_is_refused(world: World) -> None:
+    for number in range(2):
+        await world.offer(number)
+    await world.train(1)
+    for key in await world.objects.list("checkpoints/rl/tensors-"):
+        await world.objects.put(key, b"other bytes")
+    with pytest.raises(JourneymanError, match="digest"):
+        await world.train(2)
 
 
 async def test_what_a_lost_step_had_taken_is_let_go_when_the_job_ends_before_training_it(world: World) -> None:
