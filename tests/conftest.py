@@ -10,7 +10,9 @@ from sqlalchemy.engine import make_url
 
 from journeyman.testing.local_postgres import find_binaries, local_postgres
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: two spinning threads on a busy machine collapse
+os.environ.setdefault(
+    "OMP_NUM_THREADS", "1"
+)  # before torch is imported: two spinning threads on a busy machine collapse
 _NUMBERS = itertools.count()
 
 
