@@ -31,7 +31,7 @@ MODULES = {
     "terminal.shell": "domains.terminal.shell",
 }
 DEMO_SUCCESS = {
-    "code.repair": (0.40, 0.65),
+    "code.repair": (0.25, 0.50),
     "documents.figure": (0.28, 0.50),
     "geometry.mesh": (0.38, 0.58),
     "longcontext.retrieval": (0.45, 0.70),
