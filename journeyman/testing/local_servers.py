@@ -14,7 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 READY_WITHIN_S = 60.0
@@ -30,7 +30,7 @@ def find(program: str) -> str | None:
 @contextmanager
 def kafka_broker(program: str) -> Iterator[str]:
     """host:port of a fresh noida-db broker."""
-    port = free_port()
+    (port,) = free_ports(1)
     with tempfile.TemporaryDirectory(prefix="journeyman-kafka-") as folder:
         command = [program, "start", "--data-dir", folder, "--only", "kafka", "--kafka-port", str(port)]
         with _running(command, Path(folder), lambda: _accepts(port)):
@@ -38,13 +38,14 @@ def kafka_broker(program: str) -> Iterator[str]:
 
 
 @contextmanager
-def s3_store(program: str) -> Iterator[str]:
-    """host:port of a fresh SeaweedFS S3 store that knows KEY and SECRET."""
-    master, volume, filer, s3 = (free_port(below=50_000) for _ in range(4))
+def s3_store(program: str, key: str = KEY, secret: str = SECRET) -> Iterator[str]:
+    """host:port of a fresh SeaweedFS S3 store that knows one pair of keys."""
+    # It also takes each port + 10000, which must exist.
+    master, volume, filer, s3 = free_ports(4, below=55_000)
     with tempfile.TemporaryDirectory(prefix="journeyman-s3-") as name:
         folder = Path(name)
         actions = ["Admin", "Read", "List", "Tagging", "Write"]
-        identity = {"name": "test", "credentials": [{"accessKey": KEY, "secretKey": SECRET}], "actions": actions}
+        identity = {"name": "test", "credentials": [{"accessKey": key, "secretKey": secret}], "actions": actions}
         (folder / "s3.json").write_text(json.dumps({"identities": [identity]}))
         # The default of eight volumes runs out at the second bucket, so: as many as fit, and small.
         command = [
@@ -73,14 +74,16 @@ def _running(command: Sequence[str], folder: Path, is_ready: Callable[[], bool])
             process.wait()
 
 
-def free_port(below: int = 65_536) -> int:
-    """A free port of the loopback. SeaweedFS also takes port + 10000, so that its ports must lie below 55536."""
-    while True:
-        with socket.socket() as probe:
+def free_ports(count: int, below: int = 65_536) -> list[int]:
+    """Different free ports of the loopback."""
+    with ExitStack() as held:
+        ports: list[int] = []
+        while len(ports) < count:
+            probe = held.enter_context(socket.socket())
             probe.bind(("127.0.0.1", 0))
-            port = int(probe.getsockname()[1])
-        if port < below:
-            return port
+            if (port := int(probe.getsockname()[1])) < below:
+                ports.append(port)
+        return ports
 
 
 def _accepts(port: int) -> bool:
