@@ -5,6 +5,7 @@ group member and may lose what it acknowledged in the last three seconds before 
 """
 
 import json
+import random
 import shutil
 import socket
 import subprocess
@@ -40,8 +41,7 @@ def kafka_broker(program: str) -> Iterator[str]:
 @contextmanager
 def s3_store(program: str, key: str = KEY, secret: str = SECRET) -> Iterator[str]:
     """host:port of a fresh SeaweedFS S3 store that knows one pair of keys."""
-    # It also takes each port + 10000, which must exist.
-    master, volume, filer, s3 = free_ports(4, below=55_000)
+    master, volume, filer, s3 = twin_ports(4)
     with tempfile.TemporaryDirectory(prefix="journeyman-s3-") as name:
         folder = Path(name)
         actions = ["Admin", "Read", "List", "Tagging", "Write"]
@@ -65,7 +65,7 @@ def _running(command: Sequence[str], folder: Path, is_ready: Callable[[], bool])
             deadline = time.monotonic() + READY_WITHIN_S
             while not is_ready():
                 if process.poll() is not None or time.monotonic() > deadline:
-                    words = (folder / "server.log").read_text(errors="replace")[-1000:]
+                    words = (folder / "server.log").read_text(errors="replace")[-4000:]
                     raise RuntimeError(f"{command[0]} did not become ready: {words}")
                 time.sleep(0.1)
             yield
@@ -74,16 +74,31 @@ def _running(command: Sequence[str], folder: Path, is_ready: Callable[[], bool])
             process.wait()
 
 
-def free_ports(count: int, below: int = 65_536) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Different free ports of the loopback."""
     with ExitStack() as held:
-        ports: list[int] = []
-        while len(ports) < count:
-            probe = held.enter_context(socket.socket())
+        probes = [held.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
             probe.bind(("127.0.0.1", 0))
-            if (port := int(probe.getsockname()[1])) < below:
-                ports.append(port)
-        return ports
+        return [int(probe.getsockname()[1]) for probe in probes]
+
+
+def twin_ports(count: int) -> list[int]:
+    """Different ports that are free together with port + 10000, where SeaweedFS serves gRPC.
+
+    Both lie below the range from which the system takes ports for outgoing connections, so that none of those comes in between.
+    """
+    candidates = random.sample(range(10_000, 22_000), 400)
+    return [port for port in candidates if _is_free(port) and _is_free(port + 10_000)][:count]
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
 
 
 def _accepts(port: int) -> bool:
