@@ -5,8 +5,10 @@ group member and may lose what it acknowledged in the last three seconds before 
 """
 
 import json
+import os
 import random
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -15,7 +17,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 READY_WITHIN_S = 60.0
@@ -60,7 +62,10 @@ def s3_store(program: str, key: str = KEY, secret: str = SECRET) -> Iterator[str
 @contextmanager
 def _running(command: Sequence[str], folder: Path, is_ready: Callable[[], bool]) -> Iterator[None]:
     with (folder / "server.log").open("wb") as log:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder)
+        # A wheel's program may be a script that starts the server: both are in a session of their own, and both are killed.
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder, start_new_session=True
+        )
         try:
             deadline = time.monotonic() + READY_WITHIN_S
             while not is_ready():
@@ -70,7 +75,8 @@ def _running(command: Sequence[str], folder: Path, is_ready: Callable[[], bool])
                 time.sleep(0.1)
             yield
         finally:
-            process.kill()
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
 
