@@ -45,6 +45,31 @@ class SandboxServiceStub:
                 request_serializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.ForkSandboxRequest.SerializeToString,
                 response_deserializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.ForkSandboxResponse.FromString,
                 _registered_method=True)
+        self.SnapshotSandbox = channel.unary_unary(
+                '/jm.sandbox.v1.SandboxService/SnapshotSandbox',
+                request_serializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.SnapshotSandboxRequest.SerializeToString,
+                response_deserializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.SnapshotSandboxResponse.FromString,
+                _registered_method=True)
+        self.RestoreSandbox = channel.unary_unary(
+                '/jm.sandbox.v1.SandboxService/RestoreSandbox',
+                request_serializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.RestoreSandboxRequest.SerializeToString,
+                response_deserializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.RestoreSandboxResponse.FromString,
+                _registered_method=True)
+        self.DeleteSnapshots = channel.unary_unary(
+                '/jm.sandbox.v1.SandboxService/DeleteSnapshots',
+                request_serializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.DeleteSnapshotsRequest.SerializeToString,
+                response_deserializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.DeleteSnapshotsResponse.FromString,
+                _registered_method=True)
+        self.Exec = channel.unary_stream(
+                '/jm.sandbox.v1.SandboxService/Exec',
+                request_serializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.ExecRequest.SerializeToString,
+                response_deserializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.ExecResponse.FromString,
+                _registered_method=True)
+        self.RunPython = channel.unary_unary(
+                '/jm.sandbox.v1.SandboxService/RunPython',
+                request_serializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.RunPythonRequest.SerializeToString,
+                response_deserializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.RunPythonResponse.FromString,
+                _registered_method=True)
         self.RunBatch = channel.unary_unary(
                 '/jm.sandbox.v1.SandboxService/RunBatch',
                 request_serializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.RunBatchRequest.SerializeToString,
@@ -59,6 +84,16 @@ class SandboxServiceStub:
                 '/jm.sandbox.v1.SandboxService/ReadFiles',
                 request_serializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.ReadFilesRequest.SerializeToString,
                 response_deserializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.ReadFilesResponse.FromString,
+                _registered_method=True)
+        self.ReadFile = channel.unary_stream(
+                '/jm.sandbox.v1.SandboxService/ReadFile',
+                request_serializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.ReadFileRequest.SerializeToString,
+                response_deserializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.ReadFileResponse.FromString,
+                _registered_method=True)
+        self.ListDirectory = channel.unary_unary(
+                '/jm.sandbox.v1.SandboxService/ListDirectory',
+                request_serializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.ListDirectoryRequest.SerializeToString,
+                response_deserializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.ListDirectoryResponse.FromString,
                 _registered_method=True)
         self.RenewLeases = channel.unary_unary(
                 '/jm.sandbox.v1.SandboxService/RenewLeases',
@@ -94,7 +129,43 @@ class SandboxServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ForkSandbox(self, request, context):
-        """Makes more boxes whose files equal those of an existing one. No processes are copied.
+        """Makes more boxes whose files equal those of an existing box or of a snapshot. No processes are copied.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SnapshotSandbox(self, request, context):
+        """Keeps the files of a box as they are now. FAILED_PRECONDITION while a program runs in it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RestoreSandbox(self, request, context):
+        """Gives a box the files, environment and working folder of a snapshot; no processes. FAILED_PRECONDITION while a program runs in it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteSnapshots(self, request, context):
+        """Deletes snapshots; boxes made from them live on; unknown ids are ignored.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Exec(self, request, context):
+        """Runs one program and streams what it writes while it runs, then its result. A reader that stops reading holds the program back. A call
+        that is cancelled kills the program.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RunPython(self, request, context):
+        """Runs Python source in the box's warm interpreter and waits for its end.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -116,6 +187,20 @@ class SandboxServiceServicer:
 
     def ReadFiles(self, request, context):
         """Reads files below a box's working folder; never follows a link out of it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReadFile(self, request, context):
+        """Reads a part of one file or of one log of any length, in pieces.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListDirectory(self, request, context):
+        """Entries of a folder below the working folder, by name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -162,6 +247,31 @@ def add_SandboxServiceServicer_to_server(servicer, server):
                     request_deserializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.ForkSandboxRequest.FromString,
                     response_serializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.ForkSandboxResponse.SerializeToString,
             ),
+            'SnapshotSandbox': grpc.unary_unary_rpc_method_handler(
+                    servicer.SnapshotSandbox,
+                    request_deserializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.SnapshotSandboxRequest.FromString,
+                    response_serializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.SnapshotSandboxResponse.SerializeToString,
+            ),
+            'RestoreSandbox': grpc.unary_unary_rpc_method_handler(
+                    servicer.RestoreSandbox,
+                    request_deserializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.RestoreSandboxRequest.FromString,
+                    response_serializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.RestoreSandboxResponse.SerializeToString,
+            ),
+            'DeleteSnapshots': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteSnapshots,
+                    request_deserializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.DeleteSnapshotsRequest.FromString,
+                    response_serializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.DeleteSnapshotsResponse.SerializeToString,
+            ),
+            'Exec': grpc.unary_stream_rpc_method_handler(
+                    servicer.Exec,
+                    request_deserializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.ExecRequest.FromString,
+                    response_serializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.ExecResponse.SerializeToString,
+            ),
+            'RunPython': grpc.unary_unary_rpc_method_handler(
+                    servicer.RunPython,
+                    request_deserializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.RunPythonRequest.FromString,
+                    response_serializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.RunPythonResponse.SerializeToString,
+            ),
             'RunBatch': grpc.unary_unary_rpc_method_handler(
                     servicer.RunBatch,
                     request_deserializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.RunBatchRequest.FromString,
@@ -176,6 +286,16 @@ def add_SandboxServiceServicer_to_server(servicer, server):
                     servicer.ReadFiles,
                     request_deserializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.ReadFilesRequest.FromString,
                     response_serializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.ReadFilesResponse.SerializeToString,
+            ),
+            'ReadFile': grpc.unary_stream_rpc_method_handler(
+                    servicer.ReadFile,
+                    request_deserializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.ReadFileRequest.FromString,
+                    response_serializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.ReadFileResponse.SerializeToString,
+            ),
+            'ListDirectory': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListDirectory,
+                    request_deserializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.ListDirectoryRequest.FromString,
+                    response_serializer=jm_dot_sandbox_dot_v1_dot_sandbox__pb2.ListDirectoryResponse.SerializeToString,
             ),
             'RenewLeases': grpc.unary_unary_rpc_method_handler(
                     servicer.RenewLeases,
@@ -264,6 +384,141 @@ class SandboxService:
             _registered_method=True)
 
     @staticmethod
+    def SnapshotSandbox(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/jm.sandbox.v1.SandboxService/SnapshotSandbox',
+            jm_dot_sandbox_dot_v1_dot_sandbox__pb2.SnapshotSandboxRequest.SerializeToString,
+            jm_dot_sandbox_dot_v1_dot_sandbox__pb2.SnapshotSandboxResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RestoreSandbox(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/jm.sandbox.v1.SandboxService/RestoreSandbox',
+            jm_dot_sandbox_dot_v1_dot_sandbox__pb2.RestoreSandboxRequest.SerializeToString,
+            jm_dot_sandbox_dot_v1_dot_sandbox__pb2.RestoreSandboxResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteSnapshots(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/jm.sandbox.v1.SandboxService/DeleteSnapshots',
+            jm_dot_sandbox_dot_v1_dot_sandbox__pb2.DeleteSnapshotsRequest.SerializeToString,
+            jm_dot_sandbox_dot_v1_dot_sandbox__pb2.DeleteSnapshotsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Exec(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/jm.sandbox.v1.SandboxService/Exec',
+            jm_dot_sandbox_dot_v1_dot_sandbox__pb2.ExecRequest.SerializeToString,
+            jm_dot_sandbox_dot_v1_dot_sandbox__pb2.ExecResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RunPython(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/jm.sandbox.v1.SandboxService/RunPython',
+            jm_dot_sandbox_dot_v1_dot_sandbox__pb2.RunPythonRequest.SerializeToString,
+            jm_dot_sandbox_dot_v1_dot_sandbox__pb2.RunPythonResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def RunBatch(request,
             target,
             options=(),
@@ -334,6 +589,60 @@ class SandboxService:
             '/jm.sandbox.v1.SandboxService/ReadFiles',
             jm_dot_sandbox_dot_v1_dot_sandbox__pb2.ReadFilesRequest.SerializeToString,
             jm_dot_sandbox_dot_v1_dot_sandbox__pb2.ReadFilesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReadFile(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/jm.sandbox.v1.SandboxService/ReadFile',
+            jm_dot_sandbox_dot_v1_dot_sandbox__pb2.ReadFileRequest.SerializeToString,
+            jm_dot_sandbox_dot_v1_dot_sandbox__pb2.ReadFileResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListDirectory(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/jm.sandbox.v1.SandboxService/ListDirectory',
+            jm_dot_sandbox_dot_v1_dot_sandbox__pb2.ListDirectoryRequest.SerializeToString,
+            jm_dot_sandbox_dot_v1_dot_sandbox__pb2.ListDirectoryResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -36,13 +36,29 @@ class SandboxServiceStub:
     CreateSandbox: _grpc.UnaryUnaryMultiCallable[_sandbox_pb2.CreateSandboxRequest, _sandbox_pb2.CreateSandboxResponse]
     """Makes a box with files in its working folder. Repeating an idempotency key returns the box made first."""
     ForkSandbox: _grpc.UnaryUnaryMultiCallable[_sandbox_pb2.ForkSandboxRequest, _sandbox_pb2.ForkSandboxResponse]
-    """Makes more boxes whose files equal those of an existing one. No processes are copied."""
+    """Makes more boxes whose files equal those of an existing box or of a snapshot. No processes are copied."""
+    SnapshotSandbox: _grpc.UnaryUnaryMultiCallable[_sandbox_pb2.SnapshotSandboxRequest, _sandbox_pb2.SnapshotSandboxResponse]
+    """Keeps the files of a box as they are now. FAILED_PRECONDITION while a program runs in it."""
+    RestoreSandbox: _grpc.UnaryUnaryMultiCallable[_sandbox_pb2.RestoreSandboxRequest, _sandbox_pb2.RestoreSandboxResponse]
+    """Gives a box the files, environment and working folder of a snapshot; no processes. FAILED_PRECONDITION while a program runs in it."""
+    DeleteSnapshots: _grpc.UnaryUnaryMultiCallable[_sandbox_pb2.DeleteSnapshotsRequest, _sandbox_pb2.DeleteSnapshotsResponse]
+    """Deletes snapshots; boxes made from them live on; unknown ids are ignored."""
+    Exec: _grpc.UnaryStreamMultiCallable[_sandbox_pb2.ExecRequest, _sandbox_pb2.ExecResponse]
+    """Runs one program and streams what it writes while it runs, then its result. A reader that stops reading holds the program back. A call
+    that is cancelled kills the program.
+    """
+    RunPython: _grpc.UnaryUnaryMultiCallable[_sandbox_pb2.RunPythonRequest, _sandbox_pb2.RunPythonResponse]
+    """Runs Python source in the box's warm interpreter and waits for its end."""
     RunBatch: _grpc.UnaryUnaryMultiCallable[_sandbox_pb2.RunBatchRequest, _sandbox_pb2.RunBatchResponse]
     """Runs several programs, each in its box, concurrently; one result a request in the same order. One program's failure is data."""
     WriteFiles: _grpc.UnaryUnaryMultiCallable[_sandbox_pb2.WriteFilesRequest, _sandbox_pb2.WriteFilesResponse]
     """Writes files below a box's working folder."""
     ReadFiles: _grpc.UnaryUnaryMultiCallable[_sandbox_pb2.ReadFilesRequest, _sandbox_pb2.ReadFilesResponse]
     """Reads files below a box's working folder; never follows a link out of it."""
+    ReadFile: _grpc.UnaryStreamMultiCallable[_sandbox_pb2.ReadFileRequest, _sandbox_pb2.ReadFileResponse]
+    """Reads a part of one file or of one log of any length, in pieces."""
+    ListDirectory: _grpc.UnaryUnaryMultiCallable[_sandbox_pb2.ListDirectoryRequest, _sandbox_pb2.ListDirectoryResponse]
+    """Entries of a folder below the working folder, by name."""
     RenewLeases: _grpc.UnaryUnaryMultiCallable[_sandbox_pb2.RenewLeasesRequest, _sandbox_pb2.RenewLeasesResponse]
     """Extends leases. Unknown ids are listed as lost."""
     DestroySandboxes: _grpc.UnaryUnaryMultiCallable[_sandbox_pb2.DestroySandboxesRequest, _sandbox_pb2.DestroySandboxesResponse]
@@ -60,13 +76,29 @@ class SandboxServiceAsyncStub(SandboxServiceStub):
     CreateSandbox: _aio.UnaryUnaryMultiCallable[_sandbox_pb2.CreateSandboxRequest, _sandbox_pb2.CreateSandboxResponse]  # type: ignore[assignment]
     """Makes a box with files in its working folder. Repeating an idempotency key returns the box made first."""
     ForkSandbox: _aio.UnaryUnaryMultiCallable[_sandbox_pb2.ForkSandboxRequest, _sandbox_pb2.ForkSandboxResponse]  # type: ignore[assignment]
-    """Makes more boxes whose files equal those of an existing one. No processes are copied."""
+    """Makes more boxes whose files equal those of an existing box or of a snapshot. No processes are copied."""
+    SnapshotSandbox: _aio.UnaryUnaryMultiCallable[_sandbox_pb2.SnapshotSandboxRequest, _sandbox_pb2.SnapshotSandboxResponse]  # type: ignore[assignment]
+    """Keeps the files of a box as they are now. FAILED_PRECONDITION while a program runs in it."""
+    RestoreSandbox: _aio.UnaryUnaryMultiCallable[_sandbox_pb2.RestoreSandboxRequest, _sandbox_pb2.RestoreSandboxResponse]  # type: ignore[assignment]
+    """Gives a box the files, environment and working folder of a snapshot; no processes. FAILED_PRECONDITION while a program runs in it."""
+    DeleteSnapshots: _aio.UnaryUnaryMultiCallable[_sandbox_pb2.DeleteSnapshotsRequest, _sandbox_pb2.DeleteSnapshotsResponse]  # type: ignore[assignment]
+    """Deletes snapshots; boxes made from them live on; unknown ids are ignored."""
+    Exec: _aio.UnaryStreamMultiCallable[_sandbox_pb2.ExecRequest, _sandbox_pb2.ExecResponse]  # type: ignore[assignment]
+    """Runs one program and streams what it writes while it runs, then its result. A reader that stops reading holds the program back. A call
+    that is cancelled kills the program.
+    """
+    RunPython: _aio.UnaryUnaryMultiCallable[_sandbox_pb2.RunPythonRequest, _sandbox_pb2.RunPythonResponse]  # type: ignore[assignment]
+    """Runs Python source in the box's warm interpreter and waits for its end."""
     RunBatch: _aio.UnaryUnaryMultiCallable[_sandbox_pb2.RunBatchRequest, _sandbox_pb2.RunBatchResponse]  # type: ignore[assignment]
     """Runs several programs, each in its box, concurrently; one result a request in the same order. One program's failure is data."""
     WriteFiles: _aio.UnaryUnaryMultiCallable[_sandbox_pb2.WriteFilesRequest, _sandbox_pb2.WriteFilesResponse]  # type: ignore[assignment]
     """Writes files below a box's working folder."""
     ReadFiles: _aio.UnaryUnaryMultiCallable[_sandbox_pb2.ReadFilesRequest, _sandbox_pb2.ReadFilesResponse]  # type: ignore[assignment]
     """Reads files below a box's working folder; never follows a link out of it."""
+    ReadFile: _aio.UnaryStreamMultiCallable[_sandbox_pb2.ReadFileRequest, _sandbox_pb2.ReadFileResponse]  # type: ignore[assignment]
+    """Reads a part of one file or of one log of any length, in pieces."""
+    ListDirectory: _aio.UnaryUnaryMultiCallable[_sandbox_pb2.ListDirectoryRequest, _sandbox_pb2.ListDirectoryResponse]  # type: ignore[assignment]
+    """Entries of a folder below the working folder, by name."""
     RenewLeases: _aio.UnaryUnaryMultiCallable[_sandbox_pb2.RenewLeasesRequest, _sandbox_pb2.RenewLeasesResponse]  # type: ignore[assignment]
     """Extends leases. Unknown ids are listed as lost."""
     DestroySandboxes: _aio.UnaryUnaryMultiCallable[_sandbox_pb2.DestroySandboxesRequest, _sandbox_pb2.DestroySandboxesResponse]  # type: ignore[assignment]
@@ -93,7 +125,49 @@ class SandboxServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _sandbox_pb2.ForkSandboxRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_sandbox_pb2.ForkSandboxResponse, _abc.Awaitable[_sandbox_pb2.ForkSandboxResponse]]:
-        """Makes more boxes whose files equal those of an existing one. No processes are copied."""
+        """Makes more boxes whose files equal those of an existing box or of a snapshot. No processes are copied."""
+
+    @_abc_1.abstractmethod
+    def SnapshotSandbox(
+        self,
+        request: _sandbox_pb2.SnapshotSandboxRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_sandbox_pb2.SnapshotSandboxResponse, _abc.Awaitable[_sandbox_pb2.SnapshotSandboxResponse]]:
+        """Keeps the files of a box as they are now. FAILED_PRECONDITION while a program runs in it."""
+
+    @_abc_1.abstractmethod
+    def RestoreSandbox(
+        self,
+        request: _sandbox_pb2.RestoreSandboxRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_sandbox_pb2.RestoreSandboxResponse, _abc.Awaitable[_sandbox_pb2.RestoreSandboxResponse]]:
+        """Gives a box the files, environment and working folder of a snapshot; no processes. FAILED_PRECONDITION while a program runs in it."""
+
+    @_abc_1.abstractmethod
+    def DeleteSnapshots(
+        self,
+        request: _sandbox_pb2.DeleteSnapshotsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_sandbox_pb2.DeleteSnapshotsResponse, _abc.Awaitable[_sandbox_pb2.DeleteSnapshotsResponse]]:
+        """Deletes snapshots; boxes made from them live on; unknown ids are ignored."""
+
+    @_abc_1.abstractmethod
+    def Exec(
+        self,
+        request: _sandbox_pb2.ExecRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_sandbox_pb2.ExecResponse], _abc.AsyncIterator[_sandbox_pb2.ExecResponse]]:
+        """Runs one program and streams what it writes while it runs, then its result. A reader that stops reading holds the program back. A call
+        that is cancelled kills the program.
+        """
+
+    @_abc_1.abstractmethod
+    def RunPython(
+        self,
+        request: _sandbox_pb2.RunPythonRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_sandbox_pb2.RunPythonResponse, _abc.Awaitable[_sandbox_pb2.RunPythonResponse]]:
+        """Runs Python source in the box's warm interpreter and waits for its end."""
 
     @_abc_1.abstractmethod
     def RunBatch(
@@ -118,6 +192,22 @@ class SandboxServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_sandbox_pb2.ReadFilesResponse, _abc.Awaitable[_sandbox_pb2.ReadFilesResponse]]:
         """Reads files below a box's working folder; never follows a link out of it."""
+
+    @_abc_1.abstractmethod
+    def ReadFile(
+        self,
+        request: _sandbox_pb2.ReadFileRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_sandbox_pb2.ReadFileResponse], _abc.AsyncIterator[_sandbox_pb2.ReadFileResponse]]:
+        """Reads a part of one file or of one log of any length, in pieces."""
+
+    @_abc_1.abstractmethod
+    def ListDirectory(
+        self,
+        request: _sandbox_pb2.ListDirectoryRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_sandbox_pb2.ListDirectoryResponse, _abc.Awaitable[_sandbox_pb2.ListDirectoryResponse]]:
+        """Entries of a folder below the working folder, by name."""
 
     @_abc_1.abstractmethod
     def RenewLeases(
