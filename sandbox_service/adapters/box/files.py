@@ -9,8 +9,8 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 
+from sandbox_service.adapters.box.beneath import open_beneath
 from sandbox_service.adapters.box.frames import Frame, Header
-from sandbox_service.adapters.linux.calls import open_beneath
 
 MAX_FILE_BYTES = 1024 * 1024
 """Longest file read through the service."""

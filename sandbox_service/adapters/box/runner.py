@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from sandbox_service.adapters.box.exits import ExitWatch
 from sandbox_service.adapters.box.frames import Frame, Header
 from sandbox_service.adapters.box.program import (
     Note,
@@ -139,26 +140,28 @@ class Runner:
 
     def _watch(self, watched: Watched, job: Job) -> None:
         """Until the program ends or must."""
-        exit_fd = os.pidfd_open(watched.pid)
+        exit_watch = ExitWatch(watched.pid)
         poll = select.poll()
-        for fd in (exit_fd, *watched.open_fds):
-            poll.register(fd, select.POLLIN)
+        for fd in (exit_watch.fd, *watched.open_fds):
+            if fd >= 0:
+                poll.register(fd, select.POLLIN)
         deadline_s = watched.started_s + job.timeout_s
         look_s = watched.started_s + max(_LOOK_S, job.cpu_s / self._num_cpus)
         while not watched.killed_for:
             now_s = time.monotonic()
-            events = poll.poll(max(0.0, (min(deadline_s, look_s) - now_s) * 1000 + 1))
-            for fd, _ in events:
-                if fd != exit_fd and not self._read(watched, fd, job.output_bytes):
+            wait_ms = max(0.0, (min(deadline_s, look_s) - now_s) * 1000 + 1)
+            ready_fds = {fd for fd, _ in poll.poll(exit_watch.wait_ms(wait_ms))}
+            for fd in ready_fds - {exit_watch.fd}:
+                if not self._read(watched, fd, job.output_bytes):
                     poll.unregister(fd)
-            if any(fd == exit_fd for fd, _ in events):
+            if exit_watch.has_ended(ready_fds):
                 break
             now_s = time.monotonic()
             if now_s >= deadline_s:
                 watched.killed_for = "wall"
             elif now_s >= look_s:
                 look_s = self._look_at_cpu(watched, job.cpu_s)
-        os.close(exit_fd)
+        exit_watch.close()
 
     def _look_at_cpu(self, watched: Watched, cpu_s: float) -> float:
         """Marks a program over its CPU limit; otherwise says when to look again."""
