@@ -4,6 +4,7 @@ It reports facts, not judgements: exit status, what it was killed for, what it w
 program is left. The service watches this watcher from outside.
 """
 
+import contextlib
 import mmap
 import os
 import resource
@@ -263,9 +264,10 @@ def apply_rlimits(memory_bytes: int, max_processes: int, disk_bytes: int) -> Non
         resource.RLIMIT_NOFILE: 256,
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_MEMLOCK: 0,
-        resource.RLIMIT_MSGQUEUE: 0,
     }
     for which, value in wanted.items():
         _, hard = resource.getrlimit(which)
         limit = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(which, (limit, limit))
+    with contextlib.suppress(ValueError):  # gVisor's kernel has no message queues, so it refuses to limit them
+        resource.setrlimit(resource.RLIMIT_MSGQUEUE, (0, 0))

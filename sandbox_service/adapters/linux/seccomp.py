@@ -80,6 +80,18 @@ _DENIED: Final[dict[str, tuple[int | None, int | None]]] = {
     "migrate_pages": (256, 238),
     "move_pages": (279, 239),
 }
+# The process that each of these acts on is its first argument.
+_SIGNALLING: Final = {
+    "kill": (62, 129),
+    "tkill": (200, 130),
+    "tgkill": (234, 131),
+    "rt_sigqueueinfo": (129, 138),
+    "rt_tgsigqueueinfo": (297, 240),
+    "pidfd_open": (434, 434),
+}
+_FCNTL, _STATX = (72, 25), (332, 291)
+_SIGNAL_OWNERS: Final = (8, 10, 15)
+"""F_SETOWN, F_SETSIG, F_SETOWN_EX."""
 _CLONE, _CLONE3, _SOCKET, _SOCKETPAIR, _IOCTL, _PRLIMIT = (
     (56, 220),
     (435, 435),
@@ -93,8 +105,12 @@ Instruction = tuple[int, int, int, int]
 """code, jump if true, jump if false, operand."""
 
 
-def build_filter(machine: str) -> bytes:
-    """The filter for an architecture (platform.machine()), as struct sock_filter[]. KeyError where it is not known."""
+def build_filter(machine: str, *, for_gvisor: bool = False) -> bytes:
+    """The filter for an architecture (platform.machine()), as struct sock_filter[]. KeyError where it is not known.
+
+    for_gvisor: on its kernel programs could kill process 1 of their box, which Linux does not allow; and older releases refuse flags of
+    statx that every `ls` uses, so libc is told to do without.
+    """
     column = list(_AUDIT).index(machine)
     program: list[Instruction] = [
         (_LOAD, 0, 0, _ARCHITECTURE),
@@ -113,6 +129,11 @@ def build_filter(machine: str) -> bytes:
         program += _when(call[column], _unless_one_of(_LOCAL_FAMILIES))
     program += _when(_IOCTL[column], _if_one_of(1, _TERMINAL_INJECTION))
     program += _when(_PRLIMIT[column], _unless_zero(0))
+    if for_gvisor:
+        program += _when(_STATX[column], [_refusal(errno.ENOSYS)])
+        for numbers in _SIGNALLING.values():
+            program += _when(numbers[column], _if_one_of(0, (1,)))
+        program += _when(_FCNTL[column], _if_one_of(1, _SIGNAL_OWNERS))
     program.append((_RETURN, 0, 0, _ALLOW))
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
 
