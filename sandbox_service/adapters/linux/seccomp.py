@@ -89,7 +89,7 @@ _SIGNALLING: Final = {
     "rt_tgsigqueueinfo": (297, 240),
     "pidfd_open": (434, 434),
 }
-_FCNTL, _STATX = (72, 25), (332, 291)
+_FCNTL: Final = (72, 25)
 _SIGNAL_OWNERS: Final = (8, 10, 15)
 """F_SETOWN, F_SETSIG, F_SETOWN_EX."""
 _CLONE, _CLONE3, _SOCKET, _SOCKETPAIR, _IOCTL, _PRLIMIT = (
@@ -108,8 +108,7 @@ Instruction = tuple[int, int, int, int]
 def build_filter(machine: str, *, for_gvisor: bool = False) -> bytes:
     """The filter for an architecture (platform.machine()), as struct sock_filter[]. KeyError where it is not known.
 
-    for_gvisor: on its kernel programs could kill process 1 of their box, which Linux does not allow; and older releases refuse flags of
-    statx that every `ls` uses, so libc is told to do without.
+    for_gvisor: on its kernel programs could kill process 1 of their box, which Linux does not allow.
     """
     column = list(_AUDIT).index(machine)
     program: list[Instruction] = [
@@ -130,7 +129,6 @@ def build_filter(machine: str, *, for_gvisor: bool = False) -> bytes:
     program += _when(_IOCTL[column], _if_one_of(1, _TERMINAL_INJECTION))
     program += _when(_PRLIMIT[column], _unless_zero(0))
     if for_gvisor:
-        program += _when(_STATX[column], [_refusal(errno.ENOSYS)])
         for numbers in _SIGNALLING.values():
             program += _when(numbers[column], _if_one_of(0, (1,)))
         program += _when(_FCNTL[column], _if_one_of(1, _SIGNAL_OWNERS))
