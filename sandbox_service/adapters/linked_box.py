@@ -115,7 +115,8 @@ class LinkedBox:
             except BoxSilent:
                 await self._break(Ending.WALL_TIMEOUT)
             except BoxGone as error:
-                if (await self._lose(str(error))).result.ending is not Ending.OUT_OF_MEMORY:
+                await self._lose(str(error))
+                if self._spent is None:
                     raise JourneymanError(ErrorCode.NOT_FOUND, f"the box is gone: {error}") from error
             return None
 
@@ -183,7 +184,10 @@ class LinkedBox:
             return _without_output(ending, self._destroyed_for)
         if counters.num_oom_kills > self._counted.num_oom_kills:
             self._spent = Ending.OUT_OF_MEMORY
-            return _without_output(Ending.OUT_OF_MEMORY, "")
+        elif counters.num_fork_refusals > self._counted.num_fork_refusals:  # gVisor's kernel does not survive that
+            self._spent = Ending.TOO_MANY_PROCESSES
+        if self._spent is not None:
+            return _without_output(self._spent, "")
         self._destroyed_for = reason
         return _without_output(Ending.INFRA_ERROR, reason)
 

@@ -63,7 +63,11 @@ class RunscTool:
         return self._container(f"box{slot}", order.argv, shape, self._platform)
 
     def group_limits(self, shape: BoxShape) -> BoxShape:
-        """See Tool. Processes are limited by runsc's kernel; the group's limit is a second one behind it."""
+        """See Tool.
+
+        runsc's kernel limits the box's processes. On the ptrace platform it needs a thread of the host's for each pair of process and
+        thread of its own that ever met, so a storm of busy processes meets the group's limit first, which ends the box.
+        """
         return replace(
             shape,
             memory_bytes=shape.memory_bytes + _OWN_MEMORY_BYTES,
