@@ -6,7 +6,7 @@ zygote's template of a file system, where every user can read the interpreter wh
 
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from journeyman.boxes.program import WORK_FOLDER
@@ -49,7 +49,7 @@ class BwrapTool:
         self._bwrap = ""
         self._fixed: list[str] = []
 
-    def prepare(self, folders: Sequence[str]) -> None:
+    def prepare(self, folders: Sequence[str], attempt: Callable[[list[str]], str]) -> None:
         """See Tool."""
         self._bwrap = shutil.which("bwrap") or ""
         if not self._bwrap:
@@ -59,25 +59,14 @@ class BwrapTool:
             enter_template([*folders, *([] if own.startswith("/usr/") else [own])])
         files = [*_SYSTEM_FILES, *(_MADE_FILES if self._in_template else ())]
         self._fixed = [*_shown(folders, files), *_devices(), "--remount-ro", "/", "--chdir", WORK_FOLDER]
+        if complaint := attempt([*self._box(BoxShape()), "/usr/bin/true"]):
+            raise OSError(0, complaint.removeprefix("bwrap: "))
 
     def argv(self, slot: int, shape: BoxShape, has_pids_limit: bool) -> list[str]:
         """See Tool."""
         spare = _PIDS_BELOW_RLIMIT if has_pids_limit else 0
         order = InitOrder(max_processes=shape.max_processes + _OWN_PROCESSES + spare, kernel="linux", shape=shape)
-        user = ["--uid", str(UID_IN_BOX), "--gid", str(UID_IN_BOX), "--cap-drop", "ALL", "--hostname", "box"]
-        size = ["--size", str(shape.disk_bytes), "--tmpfs"]
-        folders = [*size, TEMPORARY_FOLDER, *size, WORK_FOLDER]
-        return [
-            self._bwrap,
-            *_NAMESPACES,
-            "--die-with-parent",
-            "--as-pid-1",
-            *user,
-            *folders,
-            *self._fixed,
-            "--",
-            *order.argv,
-        ]
+        return [*self._box(shape), *order.argv]
 
     def group_limits(self, shape: BoxShape) -> BoxShape:
         """See Tool."""
@@ -85,6 +74,13 @@ class BwrapTool:
 
     def bury(self, slot: int) -> None:
         """Nothing is left."""
+
+    def _box(self, shape: BoxShape) -> list[str]:
+        """bwrap with all its arguments, up to the command."""
+        user = ["--uid", str(UID_IN_BOX), "--gid", str(UID_IN_BOX), "--cap-drop", "ALL", "--hostname", "box"]
+        size = ["--size", str(shape.disk_bytes), "--tmpfs"]
+        own = [*size, TEMPORARY_FOLDER, *size, WORK_FOLDER]
+        return [self._bwrap, *_NAMESPACES, "--die-with-parent", "--as-pid-1", *user, *own, *self._fixed, "--"]
 
 
 def _shown(folders: Iterable[str], files: Iterable[str]) -> list[str]:

@@ -9,7 +9,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -26,6 +26,8 @@ _BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from sandbox_service.adapt
 _PYTHON_FLAGS = ("-s", "-P", "-B")
 _GO = b"g"
 _NUM_UIDS = 65_000
+_CANNOT_START = 127
+_MAX_COMPLAINT_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +50,11 @@ class InitOrder:
 class Tool(Protocol):
     """A program that makes boxes."""
 
-    def prepare(self, folders: Sequence[str]) -> None:
-        """Once, in the process that will make boxes. folders: what a box has to see beside the system's. OSError says what is missing."""
+    def prepare(self, folders: Sequence[str], attempt: Callable[[list[str]], str]) -> None:
+        """Once, in the process that will make boxes. OSError says what is missing.
+
+        folders: what a box has to see beside the system's. attempt: runs a command as the program will be run, and gives its complaint.
+        """
         ...
 
     def argv(self, slot: int, shape: BoxShape, has_pids_limit: bool) -> list[str]:
@@ -79,7 +84,7 @@ class CommandConfinement:
 
     def prepare(self) -> None:
         """Once, in the process that will make boxes."""
-        self._tool.prepare([*interpreter_folders(), *_SOURCES])
+        self._tool.prepare([*interpreter_folders(), *_SOURCES], self._attempt)
 
     def start(self, shape: BoxShape, connection: socket.socket, layers: Sequence[int]) -> Started:
         """A new box that serves on connection. There are no layers here."""
@@ -118,6 +123,26 @@ class CommandConfinement:
             self._tool.bury(started.slot)
         return started
 
+    def _attempt(self, argv: list[str]) -> str:
+        """Last line of what a command that fails says; empty for one that works."""
+        said_read, said_write = os.pipe2(os.O_CLOEXEC)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.dup2(said_write, 2)
+                if self._uid_first is not None:
+                    _become_user(self._uid_first)
+                os.execv(argv[0], argv)
+            except OSError as error:
+                os.write(2, str(error).encode())
+            finally:
+                os._exit(_CANNOT_START)
+        os.close(said_write)
+        with open(said_read, encoding="utf-8", errors="replace") as file:
+            lines = file.read().strip().splitlines()
+        _, status = os.waitpid(pid, 0)
+        return "" if status == 0 else lines[-1][:_MAX_COMPLAINT_CHARS] if lines else f"status {status}"
+
     def _become(self, slot: int, argv: list[str], connection: socket.socket, gate_fd: int) -> None:
         """Becomes the program; never comes back."""
         with enter_quietly(connection):
@@ -139,7 +164,10 @@ class CommandConfinement:
 
 
 def _become_user(uid: int) -> None:
-    os.setgroups([])
-    os.setresgid(uid, uid, uid)
-    os.setresuid(uid, uid, uid)
+    try:
+        os.setgroups([])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+    except OSError as error:
+        raise OSError(error.errno, f"root cannot become uid {uid} here: {error.strerror}") from error
     calls.prctl(calls.PR_SET_DUMPABLE, 1)

@@ -8,7 +8,7 @@ in the zygote's mount namespace, so that nothing of it outlives the zygote. Its 
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +23,6 @@ _PLATFORMS = ("systrap", "ptrace")
 _PLACE = WORK_FOLDER
 """Where the template leaves room for what runsc writes."""
 _ROOT, _BUNDLES, _STATE = f"{_PLACE}/root", f"{_PLACE}/bundles", f"{_PLACE}/state"
-_TRIAL_LOG = f"{_PLACE}/trial.log"
 _PLACE_BYTES = 64 * MIB
 _OWN_MEMORY_BYTES = 192 * MIB
 """What runsc's kernel and its file server may use beside the box."""
@@ -40,7 +39,7 @@ class RunscTool:
         self._platform = ""
         self._covered: list[str] = []
 
-    def prepare(self, folders: Sequence[str]) -> None:
+    def prepare(self, folders: Sequence[str], attempt: Callable[[list[str]], str]) -> None:
         """See Tool. Tries a container on each platform."""
         self._runsc = shutil.which("runsc") or ""
         if not self._runsc:
@@ -53,9 +52,7 @@ class RunscTool:
         calls.mount("/", _ROOT, flags=calls.MS_BIND | calls.MS_REC)
         for hidden in (_PLACE, "/proc"):
             calls.unmount(_ROOT + hidden)
-        causes = [cause for platform in _PLATFORMS if (cause := self._try(platform))]
-        if not self._platform:
-            raise OSError(0, f"no platform of it works: {'; '.join(causes)}")
+        self._platform = self._choose_platform(attempt)
 
     def argv(self, slot: int, shape: BoxShape, has_pids_limit: bool) -> list[str]:
         """See Tool."""
@@ -85,20 +82,16 @@ class RunscTool:
         folder = os.path.dirname(os.path.realpath(self._runsc))
         return [] if folder.startswith("/usr/") else [folder]
 
-    def _try(self, platform: str) -> str:
-        """Why a trivial container does not run; empty, and the platform taken, where one does."""
-        if self._platform:
-            return ""
-        argv = self._container("trial", ["/usr/bin/true"], BoxShape(), platform)
-        log = (os.POSIX_SPAWN_OPEN, 2, _TRIAL_LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        pid = os.posix_spawn(argv[0], argv, dict(os.environ), file_actions=[log])
-        _, status = os.waitpid(pid, 0)
-        shutil.rmtree(f"{_BUNDLES}/trial")
-        if status == 0:
-            self._platform = platform
-            return ""
-        said = Path(_TRIAL_LOG).read_text(errors="replace").strip().splitlines()
-        return f"{platform}: {said[-1][:200] if said else f'status {status}'}"
+    def _choose_platform(self, attempt: Callable[[list[str]], str]) -> str:
+        """The first that runs a trivial container."""
+        complaints = []
+        for platform in _PLATFORMS:
+            complaint = attempt(self._container("trial", ["/usr/bin/true"], BoxShape(), platform))
+            shutil.rmtree(f"{_BUNDLES}/trial")
+            if not complaint:
+                return platform
+            complaints.append(f"{platform}: {complaint}")
+        raise OSError(0, f"no platform of it works: {'; '.join(complaints)}")
 
     def _container(self, name: str, argv: Sequence[str], shape: BoxShape, platform: str) -> list[str]:
         """Writes a bundle; the command that runs it."""
