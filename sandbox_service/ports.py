@@ -43,7 +43,7 @@ class Backend(Protocol):
     """A way of isolating boxes that works on this machine."""
 
     isolation: str
-    """ns-root | ns-rootless | bwrap | weak."""
+    """ns-root | ns-rootless | bwrap | runsc | weak."""
     enforced: tuple[str, ...]
     not_enforced: tuple[str, ...]
     """Each with its reason after a colon."""

@@ -15,7 +15,7 @@ class SandboxSettings(ServiceSettings):
     model_config = SettingsConfigDict(env_prefix="SANDBOX_")
 
     isolation: str = AUTO
-    """auto | ns-root | ns-rootless | bwrap | weak. auto takes the first of these, but weak, that works."""
+    """auto | ns-root | ns-rootless | bwrap | runsc | weak. auto takes the first of these, but weak, that works."""
     allow_weak: bool = False
     """Whether programs may be run almost unprotected where nothing better works. Also --allow-weak."""
     python: str = sys.executable
