@@ -24,15 +24,20 @@ NUMBERS = {
     "socketpair": (53, 199),
     "ioctl": (16, 29),
     "prlimit64": (302, 261),
+    "kill": (62, 129),
+    "tgkill": (234, 131),
+    "rt_sigqueueinfo": (129, 138),
+    "pidfd_open": (434, 434),
+    "fcntl": (72, 25),
     "io_uring_setup": (425, 425),
 }
 
 
-def run(machine: str, number: int, *arguments: int, audit: int | None = None) -> int:
+def run(machine: str, number: int, *arguments: int, audit: int | None = None, for_gvisor: bool = False) -> int:
     """What the kernel would do."""
     padded = (*arguments, 0, 0, 0, 0, 0, 0)[:6]
     data = struct.pack("=iIQ6Q", number, AUDIT[machine] if audit is None else audit, 0, *padded)
-    program = list(struct.iter_unpack("=HBBI", build_filter(machine)))
+    program = list(struct.iter_unpack("=HBBI", build_filter(machine, for_gvisor=for_gvisor)))
     place = accumulator = 0
     while True:
         code, yes, no, operand = program[place]
@@ -96,6 +101,22 @@ def test_terminals_cannot_be_fed(machine: str) -> None:
 def test_limits_of_others_cannot_be_touched(machine: str) -> None:
     assert run(machine, nr(machine, "prlimit64"), 0, 7) == ALLOW
     assert run(machine, nr(machine, "prlimit64"), 1, 7) == refused(errno.EPERM)
+
+
+@pytest.mark.parametrize("name", ["kill", "tgkill", "rt_sigqueueinfo", "pidfd_open"])
+def test_process_1_is_out_of_reach_where_its_kernel_would_let_it_be_killed(machine: str, name: str) -> None:
+    number = nr(machine, name)
+    assert run(machine, number, 1, 9, for_gvisor=True) == refused(errno.EPERM)
+    for other in (2, 11, 0xFFFFFFFF, 0):
+        assert run(machine, number, other, 9, for_gvisor=True) == ALLOW
+    assert run(machine, number, 1, 9) == ALLOW
+
+
+def test_signals_cannot_be_sent_by_way_of_files_either(machine: str) -> None:
+    passing = [
+        command for command in range(20) if run(machine, nr(machine, "fcntl"), 3, command, for_gvisor=True) == ALLOW
+    ]
+    assert passing == [command for command in range(20) if command not in (8, 10, 15)]
 
 
 def test_other_architectures_are_killed(machine: str) -> None:
