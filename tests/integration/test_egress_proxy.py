@@ -3,7 +3,11 @@
 import asyncio
 import contextlib
 import logging
+import os
+import shutil
 import socket
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -14,6 +18,25 @@ from sandbox_service.adapters.egress import BoxEgress, EgressLimits, EgressProxy
 
 Handle = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 HEAD_END = b"\r\n\r\n"
+IN_A_BOX = """
+import fcntl, socket, struct, sys, urllib.error, urllib.request
+with socket.socket() as any_socket:
+    fcntl.ioctl(any_socket, 0x8914, struct.pack("16sh14x", b"lo", 1))
+connection = socket.socket(fileno=int(sys.argv[1]))
+with socket.create_server(("127.0.0.1", 3128)) as listening:
+    socket.send_fds(connection, [b"listening"], [listening.fileno()])
+connection.recv(1)
+for url in sys.argv[2:]:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({"http": "http://127.0.0.1:3128"}))
+    try:
+        print(opener.open(url, timeout=10).read().decode())
+    except urllib.error.HTTPError as error:
+        print(error.code)
+    try:
+        urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=10)
+    except OSError:
+        print("not without the proxy")
+"""
 
 
 @dataclass(slots=True)
@@ -270,6 +293,27 @@ async def test_closing_ends_tunnels_and_the_listening_socket(bench: Bench) -> No
     writer.close()
     with pytest.raises(ConnectionRefusedError):
         await client.connect()
+
+
+async def test_a_program_without_network_reaches_what_is_listed_and_nothing_else(bench: Bench) -> None:
+    unshare = [shutil.which("unshare") or "unshare", *(["-n"] if os.geteuid() == 0 else ["-rn"])]
+    if await asyncio.to_thread(subprocess.call, [*unshare, "true"]):
+        (pytest.fail if os.environ.get("CI") else pytest.skip)("no network namespaces")
+    listed, other = await bench.web_server(), await bench.web_server()
+    ours, theirs = socket.socketpair()
+    ours.settimeout(20.0)
+    urls = [f"http://127.0.0.1:{port}/" for port in (listed, other)]
+    command = [*unshare, sys.executable, "-c", IN_A_BOX, str(theirs.fileno()), *urls]
+    with ours, theirs:
+        process = await asyncio.create_subprocess_exec(
+            *command, pass_fds=[theirs.fileno()], stdout=asyncio.subprocess.PIPE
+        )
+        _, fds, _, _ = await asyncio.to_thread(socket.recv_fds, ours, 100, 1)
+        egress = await EgressProxy().serve("box-1", socket.socket(fileno=fds[0]), [f"127.0.0.1:{listed}"])
+        bench.endings.push_async_callback(egress.close)
+        ours.send(b"g")
+        told, _ = await process.communicate()
+    assert told.decode().split("\n") == ["hello", "not without the proxy", "403", "not without the proxy", ""]
 
 
 async def test_boxes_have_lists_of_their_own(bench: Bench) -> None:
