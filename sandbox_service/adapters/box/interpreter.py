@@ -1,4 +1,4 @@
-"""Makes this interpreter one as `python -c` would find it in a box. Called by the zygote before it makes any, and by bwrap's init."""
+"""Makes this interpreter one as `python -c` would find it in a box. Called by the zygote before it makes any, and by command_init."""
 
 import os
 import sys
