@@ -5,7 +5,6 @@ zygote's template of a file system, where every user can read the interpreter wh
 """
 
 import os
-import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
@@ -44,19 +43,16 @@ _PIDS_BELOW_RLIMIT = 8
 class BwrapTool:
     """Makes boxes by bwrap."""
 
-    def __init__(self, *, in_template: bool) -> None:
+    def __init__(self, path: str, *, in_template: bool) -> None:
+        self._bwrap = path
         self._in_template = in_template
-        self._bwrap = ""
         self._fixed: list[str] = []
 
     def prepare(self, folders: Sequence[str], attempt: Callable[[list[str]], str]) -> None:
         """See Tool."""
-        self._bwrap = shutil.which("bwrap") or ""
-        if not self._bwrap:
-            raise OSError(0, "not on PATH")
         if self._in_template:
-            own = os.path.dirname(os.path.realpath(self._bwrap))
-            enter_template([*folders, *([] if own.startswith("/usr/") else [own])])
+            self._bwrap = os.path.realpath(self._bwrap)
+            enter_template([*folders, os.path.dirname(self._bwrap)])
         files = [*_SYSTEM_FILES, *(_MADE_FILES if self._in_template else ())]
         self._fixed = [*_shown(folders, files), *_devices(), "--remount-ro", "/", "--chdir", WORK_FOLDER]
         if complaint := attempt([*self._box(BoxShape()), "/usr/bin/true"]):

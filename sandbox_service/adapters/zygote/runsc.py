@@ -34,18 +34,15 @@ _NAMESPACES = ("pid", "mount", "network", "ipc", "uts")
 class RunscTool:
     """Makes boxes by runsc."""
 
-    def __init__(self) -> None:
-        self._runsc = ""
+    def __init__(self, path: str) -> None:
+        self._runsc = os.path.realpath(path)
         self._platform = ""
         self._covered: list[str] = []
 
     def prepare(self, folders: Sequence[str], attempt: Callable[[list[str]], str]) -> None:
         """See Tool. Tries a container on each platform."""
-        self._runsc = shutil.which("runsc") or ""
-        if not self._runsc:
-            raise OSError(0, "not on PATH")
         self._covered = [folder for folder in folders if is_covered(folder)]
-        enter_template([*folders, *self._binary()])
+        enter_template([*folders, os.path.dirname(self._runsc)])
         calls.mount("runsc", _PLACE, "tmpfs", calls.MS_NOSUID | calls.MS_NODEV, f"size={_PLACE_BYTES}")
         for folder in (_ROOT, _BUNDLES, _STATE):
             os.mkdir(folder)
@@ -76,11 +73,6 @@ class RunscTool:
         shutil.rmtree(f"{_BUNDLES}/box{slot}", ignore_errors=True)
         for left in Path(_STATE).glob(f"box{slot}_*"):
             left.unlink(missing_ok=True)
-
-    def _binary(self) -> list[str]:
-        """The folder of runsc where the template would not show it."""
-        folder = os.path.dirname(os.path.realpath(self._runsc))
-        return [] if folder.startswith("/usr/") else [folder]
 
     def _choose_platform(self, attempt: Callable[[list[str]], str]) -> str:
         """The first that runs a trivial container."""

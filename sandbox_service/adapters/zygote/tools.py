@@ -11,8 +11,10 @@ from sandbox_service.adapters.zygote.runsc import RunscTool
 TOOLS = ("bwrap", "runsc")
 
 
-def confine_by_tool(isolation: str, cgroups: Cgroups, uid_first: int | None) -> CommandConfinement:
+def confine_by_tool(isolation: str, path: str, cgroups: Cgroups, uid_first: int | None) -> CommandConfinement:
     """uid_first: of the host's uids that programs which need no root run as; None where there are none to spare."""
+    if not path:
+        raise OSError(0, "not on PATH")
     is_root = os.geteuid() == 0
     if is_root:
         if not calls.is_supported():
@@ -20,8 +22,11 @@ def confine_by_tool(isolation: str, cgroups: Cgroups, uid_first: int | None) -> 
         calls.unshare(calls.CLONE_NEWPID)
     if isolation == "bwrap":
         return CommandConfinement(
-            BwrapTool(in_template=is_root), cgroups, uid_first=uid_first if is_root else None, in_namespaces=is_root
+            BwrapTool(path, in_template=is_root),
+            cgroups,
+            uid_first=uid_first if is_root else None,
+            in_namespaces=is_root,
         )
     if not is_root:
         raise OSError(0, "the service does not run as root")
-    return CommandConfinement(RunscTool(), cgroups, uid_first=None, in_namespaces=True)
+    return CommandConfinement(RunscTool(path), cgroups, uid_first=None, in_namespaces=True)
