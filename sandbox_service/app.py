@@ -4,19 +4,23 @@ import asyncio
 import os
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from journeyman.boxes.paths import checked_path
-from journeyman.boxes.port import Ending, RunResult
+from journeyman.boxes.port import DirectoryEntry, Ending, OutputPiece, RunResult
 from journeyman.errors import ErrorCode, JourneymanError
 from sandbox_service.core.leases import Leases
-from sandbox_service.core.programs import BoxRun, Program
+from sandbox_service.core.programs import BoxRun, FilePart, Program
 from sandbox_service.core.shape import BoxShape
+from sandbox_service.pieces import Pieces
 from sandbox_service.ports import Backend, LiveBox, PackedFiles
 
 MIN_LEASE_S, DEFAULT_LEASE_S, MAX_LEASE_S = 1.0, 60.0, 3600.0
-MAX_FILE_BYTES = 1024 * 1024
+MAX_WRITE_BYTES = 48 * 1024 * 1024
+"""Of files in one call; a gRPC message holds 64 MiB."""
+MAX_ENTRIES = 10_000
+"""Of a folder in one answer."""
 _EXPIRY_LOOK_S = 0.5
 
 
@@ -76,7 +80,28 @@ class Sandboxes:
 
     async def run_batch(self, runs: Sequence[tuple[str, Program]]) -> list[BoxRun]:
         """Results in the order of the programs. A box that is not there is an infrastructure error of its own run only."""
+        if len(runs) == 1:
+            return [await self._run(*runs[0])]
         return list(await asyncio.gather(*(self._run(box_id, program) for box_id, program in runs)))
+
+    async def run(self, box_id: str, program: Program) -> BoxRun:
+        """One result. NOT_FOUND where the box is not there."""
+        self._box(box_id)
+        return await self._run(box_id, program)
+
+    async def exec(self, box_id: str, program: Program) -> AsyncGenerator[OutputPiece | BoxRun, None]:
+        """Output while the program runs, then the result. NOT_FOUND where the box is not there. Whoever stops listening kills the program."""
+        self._box(box_id)
+        pieces = Pieces()
+        running = asyncio.ensure_future(self._run(box_id, program, pieces))
+        running.add_done_callback(lambda _: pieces.close())
+        try:
+            async for piece in pieces:
+                yield piece
+            yield await running
+        finally:
+            running.cancel()
+            await asyncio.wait([running])
 
     async def write(self, box_id: str, files: Mapping[str, bytes]) -> None:
         """Writes files below a box's working folder."""
@@ -86,6 +111,18 @@ class Sandboxes:
     async def read(self, box_id: str, paths: Sequence[str]) -> dict[str, bytes]:
         """Regular files below a box's working folder; the rest is left out."""
         return await self._box(box_id).read([checked_path(path) for path in paths])
+
+    async def read_file(self, box_id: str, path: str, offset: int, length: int) -> FilePart:
+        """A part of a regular file below a box's working folder. NOT_FOUND says why there is none."""
+        return await self._box(box_id).read_part(checked_path(path), offset, length)
+
+    def read_log(self, box_id: str, log: str, offset: int, length: int) -> FilePart:
+        """A part of a log that a result of this box names. NOT_FOUND where there is none."""
+        return self._box(box_id).read_log(log, offset, length)
+
+    async def list_directory(self, box_id: str, path: str) -> tuple[Sequence[DirectoryEntry], bool]:
+        """The first MAX_ENTRIES entries of a folder by name, and whether there are more. NOT_FOUND says why there are none."""
+        return await self._box(box_id).list_folder(checked_path(path) if path else "", MAX_ENTRIES)
 
     def renew(self, box_ids: Sequence[str], lease_s: float) -> list[str]:
         """Extends leases; gives the ids that are gone."""
@@ -158,12 +195,12 @@ class Sandboxes:
             raise
         return box
 
-    async def _run(self, box_id: str, program: Program) -> BoxRun:
+    async def _run(self, box_id: str, program: Program, pieces: Pieces | None = None) -> BoxRun:
         box = self._boxes.get(box_id)
         if box is None:
             return _lost(f"there is no box {box_id}: its lease ended or it was destroyed")
         async with self._slots:
-            return await box.run(program)
+            return await box.run(program, pieces)
 
     def _remove(self, box_id: str) -> LiveBox | None:
         self._leases.drop(box_id)
@@ -194,11 +231,11 @@ def _checked_lease_s(lease_s: float) -> float:
 
 
 def _check_files(files: Mapping[str, bytes]) -> None:
-    for path, content in files.items():
+    for path in files:
         checked_path(path)
-        if len(content) > MAX_FILE_BYTES:
-            message = f"file {path!r} of {len(content)} bytes: at most {MAX_FILE_BYTES}"
-            raise JourneymanError(ErrorCode.INVALID_INPUT, message)
+    if (num_bytes := sum(map(len, files.values()))) > MAX_WRITE_BYTES:
+        message = f"files of {num_bytes} bytes in one call: at most {MAX_WRITE_BYTES}; write them in several"
+        raise JourneymanError(ErrorCode.INVALID_INPUT, message)
 
 
 def _lost(reason: str) -> BoxRun:

@@ -4,22 +4,55 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import NewType, Protocol
 
-from sandbox_service.core.programs import BoxRun, Program
+from journeyman.boxes.port import DirectoryEntry, OutputPiece
+from sandbox_service.core.programs import BoxRun, FilePart, Program
 from sandbox_service.core.shape import BoxShape
 
 PackedFiles = NewType("PackedFiles", bytes)
 """The files of a box, in a form that only boxes read: to the service they are opaque."""
 
 
+class Listener(Protocol):
+    """Hears what a program writes while it runs."""
+
+    def put(self, piece: OutputPiece) -> None:
+        """Takes a piece."""
+        ...
+
+    async def wait_for_room(self) -> None:
+        """Until it wants more; meanwhile the program is held back."""
+        ...
+
+    def release(self) -> None:
+        """From now on nobody waits for it: the program is past its time, or its box is destroyed."""
+        ...
+
+
 class LiveBox(Protocol):
     """One box. Calls may overlap; they are carried out one after another."""
 
-    async def run(self, program: Program) -> BoxRun:
-        """Whatever the program does is a result; so is the failure of the box, as INFRA_ERROR."""
+    async def run(self, program: Program, listener: Listener | None = None) -> BoxRun:
+        """Whatever the program does is a result; so is the failure of the box, as INFRA_ERROR. Cancelling kills the program only."""
+        ...
+
+    async def settle(self, env: Sequence[str], folder: str) -> None:
+        """Environment of all its programs from now on, and the folder, made where it is not there, in which they start."""
         ...
 
     async def write(self, files: Mapping[str, bytes]) -> None:
         """Writes below the working folder. Where programs have left the box unfit for it, the next run says so."""
+        ...
+
+    async def read_part(self, path: str, offset: int, length: int) -> FilePart:
+        """A part of a regular file below the working folder. NOT_FOUND says why there is none. A negative offset counts from the end."""
+        ...
+
+    def read_log(self, log: str, offset: int, length: int) -> FilePart:
+        """A part of a log named by a result of this box. NOT_FOUND where there is none."""
+        ...
+
+    async def list_folder(self, path: str, max_entries: int) -> tuple[Sequence[DirectoryEntry], bool]:
+        """The first entries of a folder by name, and whether there are more. NOT_FOUND says why there are none."""
         ...
 
     async def read(self, paths: Sequence[str]) -> dict[str, bytes]:

@@ -1,26 +1,34 @@
 """The gRPC edge of the sandbox service: convert in, call the application, convert out."""
 
+import contextlib
 import time
+from collections.abc import AsyncIterator
 
 import grpc
 from google.protobuf.timestamp_pb2 import Timestamp
 from jm.sandbox.v1 import sandbox_pb2 as pb
 from jm.sandbox.v1.sandbox_pb2_grpc import SandboxServiceServicer
 
+from journeyman.boxes.convert import entry_to_proto
 from journeyman.convert.times import timestamp_from_unix_s
 from journeyman.errors import ErrorCode, JourneymanError
 from sandbox_service.app import Sandboxes
 from sandbox_service.convert import (
+    event_to_proto,
     files_from_proto,
     lease_s_from_proto,
     program_from_proto,
+    python_from_proto,
     run_to_proto,
     shape_from_proto,
 )
-from sandbox_service.core.programs import Program
+from sandbox_service.core.programs import FilePart, Program
 from sandbox_service.core.shape import BoxShape
 
 MAX_BATCH = 1024
+PIECE_BYTES = 1024 * 1024
+"""Of a file in one message."""
+_TO_THE_END = 1 << 62
 
 
 class SandboxServicer(SandboxServiceServicer):
@@ -53,6 +61,18 @@ class SandboxServicer(SandboxServiceServicer):
         until = _until(min(box.left_s for box in forked))
         return pb.ForkSandboxResponse(sandbox_ids=[box.box_id for box in forked], until=until)
 
+    async def Exec(self, request: pb.ExecRequest, context: grpc.ServicerContext) -> AsyncIterator[pb.ExecResponse]:
+        """See the proto. A client that does not read is not written to, and so holds its program back."""
+        program = program_from_proto(request.run, self._default_program)
+        async with contextlib.aclosing(self._app.exec(request.run.sandbox_id, program)) as events:
+            async for event in events:
+                yield event_to_proto(event, self._app.isolation)
+
+    async def RunPython(self, request: pb.RunPythonRequest, context: grpc.ServicerContext) -> pb.RunPythonResponse:
+        """See the proto."""
+        run = await self._app.run(request.sandbox_id, python_from_proto(request, self._default_program))
+        return pb.RunPythonResponse(result=run_to_proto(run, self._app.isolation))
+
     async def RunBatch(self, request: pb.RunBatchRequest, context: grpc.ServicerContext) -> pb.RunBatchResponse:
         """See the proto."""
         if not 1 <= len(request.runs) <= MAX_BATCH:
@@ -70,6 +90,32 @@ class SandboxServicer(SandboxServiceServicer):
         """See the proto."""
         found = await self._app.read(request.sandbox_id, request.paths)
         return pb.ReadFilesResponse(files=[pb.BoxFile(path=path, content=found[path]) for path in found])
+
+    async def ReadFile(
+        self, request: pb.ReadFileRequest, context: grpc.ServicerContext
+    ) -> AsyncIterator[pb.ReadFileResponse]:
+        """See the proto."""
+        if request.length < 0:
+            raise JourneymanError(ErrorCode.INVALID_INPUT, f"length = {request.length}: must not be negative")
+        offset, left = request.offset, request.length or _TO_THE_END
+        while True:
+            part = await self._part(request, offset, min(left, PIECE_BYTES))
+            yield pb.ReadFileResponse(content=part.content, total_bytes=part.total_bytes)
+            offset, left = part.start + len(part.content), left - len(part.content)
+            if not part.content or left <= 0 or offset >= part.total_bytes:
+                return
+
+    async def _part(self, request: pb.ReadFileRequest, offset: int, length: int) -> FilePart:
+        if request.WhichOneof("source") == "log":
+            return self._app.read_log(request.sandbox_id, request.log, offset, length)
+        return await self._app.read_file(request.sandbox_id, request.path, offset, length)
+
+    async def ListDirectory(
+        self, request: pb.ListDirectoryRequest, context: grpc.ServicerContext
+    ) -> pb.ListDirectoryResponse:
+        """See the proto."""
+        entries, truncated = await self._app.list_directory(request.sandbox_id, request.path)
+        return pb.ListDirectoryResponse(entries=map(entry_to_proto, entries), truncated=truncated)
 
     async def RenewLeases(
         self, request: pb.RenewLeasesRequest, context: grpc.ServicerContext

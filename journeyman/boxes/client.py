@@ -6,23 +6,26 @@ Whatever is no evidence about the program (INFRA_ERROR, a lost or destroyed box,
 
 import asyncio
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
 import grpc
 from jm.sandbox.v1 import sandbox_pb2 as pb
 from jm.sandbox.v1.sandbox_pb2_grpc import SandboxServiceStub
 
-from journeyman.boxes.convert import run_result_from_proto
+from journeyman.boxes.convert import entry_from_proto, event_from_proto, run_result_from_proto
 from journeyman.boxes.paths import checked_path
-from journeyman.boxes.port import BoxFailure, Ending, RunResult
+from journeyman.boxes.port import BoxFailure, DirectoryEntry, Ending, OutputPiece, RunResult
 from journeyman.convert.times import seconds_from_duration, seconds_to_duration
 from journeyman.errors import ErrorCode, JourneymanError
+from journeyman.rpc.client import read_stream
 
 MAX_BATCH = 256
 """Runs in one RunBatch."""
 QUEUE_ALLOWANCE_S = 60.0
 """What a batch may wait in the service beyond its longest program before the call counts as lost."""
+FILE_S = 120.0
+"""In which a file is read."""
 _NO_EVIDENCE = frozenset({Ending.INFRA_ERROR, Ending.KILLED_BY_CALLER})
 
 
@@ -50,6 +53,54 @@ class ClientBox:
             pb.RunRequest(command=program, timeout=seconds_to_duration(timeout_s), cpu=seconds_to_duration(cpu_s))
         )
 
+    async def exec_stream(
+        self,
+        program: str | Sequence[str],
+        *,
+        stdin: bytes = b"",
+        env: Sequence[str] = (),
+        folder: str = "",
+        timeout_s: float = 5.0,
+        cpu_s: float = 2.0,
+    ) -> AsyncGenerator[OutputPiece | RunResult, None]:
+        """What a shell line (str) or a program by its argv writes, while it runs; then its result.
+
+        env: NAME=VALUE, only for an argv. folder: where it starts, relative to the working folder. Reading slowly holds the program back;
+        leaving the loop kills it.
+        """
+        request = pb.RunRequest(
+            sandbox_id=self.sandbox_id,
+            stdin=stdin,
+            folder=folder,
+            timeout=seconds_to_duration(timeout_s),
+            cpu=seconds_to_duration(cpu_s),
+        )
+        if isinstance(program, str):
+            request.shell = program
+        else:
+            request.command.CopyFrom(pb.Command(argv=program, env=env))
+        events = self._boxes.exec(request, QUEUE_ALLOWANCE_S + timeout_s)
+        async with contextlib.aclosing(events):
+            async for event in events:
+                yield _evidence(event, self.sandbox_id) if isinstance(event, RunResult) else event
+
+    async def read_file(self, path: str, offset: int = 0, length: int = 0) -> bytes:
+        """length bytes of a file from offset on; a negative offset counts from the end, and length 0 means to the end.
+
+        NOT_FOUND where there is no regular file.
+        """
+        source = pb.ReadFileRequest(sandbox_id=self.sandbox_id, path=checked_path(path), offset=offset, length=length)
+        return await self._boxes.read_part(source)
+
+    async def read_log(self, log: str, offset: int = 0, length: int = 0) -> bytes:
+        """The same of a log that a result names in its cut."""
+        source = pb.ReadFileRequest(sandbox_id=self.sandbox_id, log=log, offset=offset, length=length)
+        return await self._boxes.read_part(source)
+
+    async def list_directory(self, path: str = "") -> list[DirectoryEntry]:
+        """Entries of a folder by name, 10,000 at most. NOT_FOUND where it is none."""
+        return await self._boxes.list_folder(self.sandbox_id, path)
+
     async def write_files(self, files: Mapping[str, bytes]) -> None:
         """See Box."""
         await self._boxes.write(self.sandbox_id, files)
@@ -60,10 +111,7 @@ class ClientBox:
 
     async def _run(self, request: pb.RunRequest) -> RunResult:
         request.sandbox_id = self.sandbox_id
-        result = await self._boxes.batches.submit(request)
-        if result.ending in _NO_EVIDENCE:
-            raise BoxFailure(result.infra_reason or f"box {self.sandbox_id} was destroyed while its program ran")
-        return result
+        return _evidence(await self._boxes.batches.submit(request), self.sandbox_id)
 
 
 class SandboxBoxes:
@@ -135,6 +183,42 @@ class SandboxBoxes:
             found = await self._stub.ReadFiles(request)
         return {file.path: file.content for file in found.files}
 
+    async def exec(self, run: pb.RunRequest, timeout_s: float) -> AsyncGenerator[OutputPiece | RunResult, None]:
+        """Runs one program of a box and gives what it writes, then its result."""
+        with _lost_is_failure():
+            answers = read_stream(self._stub.Exec, pb.ExecRequest(run=run), timeout_s)
+            async with contextlib.aclosing(answers):
+                async for answer in answers:
+                    yield event_from_proto(answer)
+
+    async def read_part(self, request: pb.ReadFileRequest) -> bytes:
+        """Reads a part of a file or log of a box. NOT_FOUND where the box has none."""
+        try:
+            pieces = read_stream(self._stub.ReadFile, request, FILE_S)
+            return b"".join([piece.content async for piece in pieces])
+        except JourneymanError as error:
+            raise await self._told_apart(error, request.sandbox_id) from error
+
+    async def list_folder(self, sandbox_id: str, path: str) -> list[DirectoryEntry]:
+        """Entries of a folder of a box. NOT_FOUND where the box has none."""
+        request = pb.ListDirectoryRequest(sandbox_id=sandbox_id, path=checked_path(path) if path else "")
+        try:
+            listed = await self._stub.ListDirectory(request)
+        except JourneymanError as error:
+            raise await self._told_apart(error, sandbox_id) from error
+        return [entry_from_proto(entry) for entry in listed.entries]
+
+    async def _told_apart(self, error: JourneymanError, sandbox_id: str) -> Exception:
+        """A file that is not there is evidence, a box that is not there is the sandbox's failure."""
+        if error.code is ErrorCode.INVALID_INPUT:
+            return error
+        if error.code is ErrorCode.NOT_FOUND:
+            request = pb.RenewLeasesRequest(sandbox_ids=[sandbox_id], lease=seconds_to_duration(1.0))
+            with contextlib.suppress(JourneymanError):
+                if not (await self._stub.RenewLeases(request)).lost:
+                    return error
+        return BoxFailure(str(error))
+
     def _keep(self, sandbox_ids: Iterable[str], lease_s: float) -> list[ClientBox]:
         boxes = [ClientBox(self, sandbox_id) for sandbox_id in sandbox_ids]
         self._lease_s_of.update((box, lease_s) for box in boxes)
@@ -197,6 +281,13 @@ class RunBatches:
 
 def _box_files(files: Mapping[str, bytes]) -> list[pb.BoxFile]:
     return [pb.BoxFile(path=checked_path(path), content=content) for path, content in files.items()]
+
+
+def _evidence(result: RunResult, sandbox_id: str) -> RunResult:
+    """The result, where it says something about the program."""
+    if result.ending in _NO_EVIDENCE:
+        raise BoxFailure(result.infra_reason or f"box {sandbox_id} was destroyed while its program ran")
+    return result
 
 
 @contextlib.contextmanager

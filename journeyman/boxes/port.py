@@ -25,6 +25,70 @@ class Ending(StrEnum):
     INFRA_ERROR = "infra_error"
 
 
+class Stream(StrEnum):
+    """Where a program writes."""
+
+    STDOUT = "stdout"
+    STDERR = "stderr"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputPiece:
+    """Bytes that a running program wrote."""
+
+    stream: Stream
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputCut:
+    """The gap in a kept output."""
+
+    head_bytes: int
+    """Kept before the gap; the rest of what is kept are the last bytes."""
+    total_bytes: int
+    """Written by the program, as far as it was let."""
+    log: str = ""
+    """Name of the log that holds all of them, for read_log; empty where there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a program used; 0 where that is not known."""
+
+    memory_peak_bytes: int = 0
+    """Highest memory of the whole box since it was made, files included."""
+    processes_peak: int = 0
+    """Most processes of the box at once since it was made."""
+    disk_bytes: int = 0
+    """Of the box's own files after the program."""
+    num_files: int = 0
+    """Of those files."""
+    output_bytes: int = 0
+    """Written to stdout and stderr."""
+
+
+class EntryKind(StrEnum):
+    """What an entry of a folder is."""
+
+    FILE = "file"
+    FOLDER = "folder"
+    LINK = "link"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectoryEntry:
+    """An entry of a folder in a box."""
+
+    name: str
+    kind: EntryKind
+    size_bytes: int
+    """Length of a file."""
+    mode: int
+    """Permission bits."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
     """What one program did in a box."""
@@ -41,6 +105,11 @@ class RunResult:
     control_passed: bool = False
     """Where WALL_TIMEOUT: whether a control program ran normally afterwards."""
     truncated: bool = False
+    """Whether stdout or stderr was cut."""
+    used: Usage = Usage()
+    stdout_cut: OutputCut | None = None
+    """Where stdout was cut; None where it was not."""
+    stderr_cut: OutputCut | None = None
 
 
 class BoxFailure(Exception):

@@ -1,7 +1,7 @@
 """Channels to services: default deadline, trace passed on, the server's error raised as the same JourneymanError."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import AsyncGenerator, Callable
+from typing import Any, TypeVar
 
 import grpc
 
@@ -9,6 +9,8 @@ from journeyman.observe import trace
 from journeyman.rpc import deadline
 from journeyman.rpc.server import MAX_MESSAGE_BYTES
 from journeyman.rpc.status import from_rpc_error
+
+Answer = TypeVar("Answer")
 
 
 def channel(target: str, timeout_s: float = 30.0) -> grpc.aio.Channel:
@@ -51,3 +53,20 @@ class CallInterceptor(grpc.aio.UnaryUnaryClientInterceptor):  # type: ignore[typ
             return await call
         except grpc.aio.AioRpcError as error:
             raise from_rpc_error(error) from error
+
+
+async def read_stream(
+    method: "grpc.aio.UnaryStreamMultiCallable[Any, Answer]", request: object, timeout_s: float
+) -> AsyncGenerator[Answer, None]:
+    """Answers of a streaming method, read as they are asked for. Leaving the loop cancels the call. Raises JourneymanError."""
+    metadata = grpc.aio.Metadata()
+    if trace.current():
+        metadata.add(trace.TRACEPARENT, trace.current())
+    call = method(request, timeout=deadline.shortened(timeout_s), metadata=metadata)
+    try:
+        async for answer in call:
+            yield answer
+    except grpc.aio.AioRpcError as error:
+        raise from_rpc_error(error) from error
+    finally:
+        call.cancel()

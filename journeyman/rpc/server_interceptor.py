@@ -4,10 +4,11 @@ Wraps methods of packages /jm. only: the bundled health service writes through i
 """
 
 import asyncio
+import contextlib
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
 import grpc
@@ -65,12 +66,15 @@ def _wrap_unary(call: Callable[..., Any], method: str, parent: str) -> Callable[
     return wrapped
 
 
-def _wrap_stream(call: Callable[..., Any], method: str, parent: str) -> Callable[[Any, Context], AsyncIterator[Any]]:
-    async def wrapped(request: Any, context: Context) -> AsyncIterator[Any]:
+def _wrap_stream(call: Callable[..., Any], method: str, parent: str) -> Callable[[Any, Context], Awaitable[None]]:
+    """Writes what the handler yields, and closes the handler when the call is cancelled, wherever it stood."""
+
+    async def wrapped(request: Any, context: Context) -> None:
         with trace.span(parent), deadline.until(context.time_remaining()):
             try:
-                async for answer in call(request, context):
-                    yield answer
+                async with contextlib.aclosing(call(request, context)) as answers:
+                    async for answer in answers:
+                        await context.write(answer)
             except Exception as error:
                 await _abort(context, error, method)
 

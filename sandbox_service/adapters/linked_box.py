@@ -5,22 +5,27 @@ that broke it did, reads find nothing, writes vanish. So breaking a box is evide
 """
 
 import asyncio
-import os
 import signal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 
-from journeyman.boxes.port import Ending, RunResult
+from journeyman.boxes.port import DirectoryEntry, Ending, RunResult, Stream
 from journeyman.errors import ErrorCode, JourneymanError
 from sandbox_service.adapters.box.frames import Frame, Header
 from sandbox_service.adapters.box_link import BoxGone, BoxLink, BoxSilent
+from sandbox_service.adapters.box_logs import BoxLogs
+from sandbox_service.adapters.box_messages import entries_of, run_facts, run_request, usage_of, writes_of
 from sandbox_service.adapters.launching import BoxCounters, LaunchedBox
+from sandbox_service.adapters.run_output import RunOutput
 from sandbox_service.core.endings import RunFacts, explain
-from sandbox_service.core.programs import BoxRun, Program
+from sandbox_service.core.programs import BoxRun, FilePart, Program
 from sandbox_service.core.shape import BoxShape
-from sandbox_service.ports import PackedFiles
+from sandbox_service.ports import Listener, PackedFiles
 
 _GRACE_S = 5.0
 """How much longer than its program a box's init may take before it counts as broken: killing, a control program, a busy machine."""
+_HELD_BACK_S = 0.5
+"""How much longer than its program a listener may hold output back: then the program is over, and its box is wanted for others."""
 _FILES_S = 20.0
 _END_S = 10.0
 _DYING_S = 2.0
@@ -38,7 +43,12 @@ class LinkedBox:
         """Whether a trivial program runs normally in a fresh box."""
         self._lock = asyncio.Lock()
         self._counted = BoxCounters()
-        self._has_run = False
+        self._num_runs = 0
+        self._env: tuple[str, ...] = ()
+        self._folder = ""
+        self._logs = BoxLogs()
+        self._listener: Listener | None = None
+        """Of the program that runs."""
         self._spent: Ending | None = None
         self._destroyed_for: str | None = None
 
@@ -54,35 +64,60 @@ class LinkedBox:
             await self.destroy("it did not come up")
             raise JourneymanError(ErrorCode.UNAVAILABLE, f"a box did not come up: {frame.text('error')}")
 
-    async def run(self, program: Program) -> BoxRun:
+    async def run(self, program: Program, listener: Listener | None = None) -> BoxRun:
         """See LiveBox."""
         async with self._lock:
             if self._spent is not None:
                 return _without_output(self._spent, "")
-            self._has_run = True
-            within_s = program.timeout_s + _GRACE_S
+            self._num_runs += 1
+            output = RunOutput(self._shape, self._logs, self._num_runs, listener)
             try:
-                frame = await self._link.request(*_run_request(program, self._shape.output_bytes), within_s=within_s)
+                frame = await self._converse(program, output, listener)
             except BoxSilent:
                 return await self._break(Ending.WALL_TIMEOUT)
             except BoxGone as error:
                 return await self._lose(str(error))
+            finally:
+                output.close()
             if refusal := frame.text("error"):
                 return await self._refuse(refusal)
-            return await self._judge(frame)
+            return await self._judge(frame, output)
+
+    async def settle(self, env: Sequence[str], folder: str) -> None:
+        """See LiveBox."""
+        self._env, self._folder = tuple(env), folder
+        frame = await self._ask({"op": "folder", "path": folder}, ()) if folder else None
+        if frame is not None and (error := frame.text("error")):
+            raise JourneymanError(ErrorCode.INVALID_INPUT, f"the box's folder cannot be made: {error}")
 
     async def write(self, files: Mapping[str, bytes]) -> None:
         """See LiveBox."""
-        frame = await self._ask({"op": "write", "paths": list(files)}, list(files.values()))
-        if frame is not None and (error := frame.text("error")):
-            if not self._has_run:
-                raise JourneymanError(ErrorCode.INVALID_INPUT, f"files do not fit into the box: {error}")
-            self._spent = Ending.DISK_FULL
+        for header, blobs in writes_of(files):
+            frame = await self._ask(header, blobs)
+            if frame is not None and (error := frame.text("error")):
+                if not self._num_runs:
+                    raise JourneymanError(ErrorCode.INVALID_INPUT, f"files do not fit into the box: {error}")
+                self._spent = Ending.DISK_FULL
 
     async def read(self, paths: Sequence[str]) -> dict[str, bytes]:
         """See LiveBox."""
         frame = await self._ask({"op": "read", "paths": list(paths)}, ())
         return {} if frame is None else dict(zip(frame.texts("paths"), frame.blobs, strict=False))
+
+    async def read_part(self, path: str, offset: int, length: int) -> FilePart:
+        """See LiveBox."""
+        frame = await self._find(path, {"op": "part", "path": path, "offset": offset, "length": length})
+        content = frame.blobs[0] if frame.blobs else b""
+        return FilePart(content=content, start=int(frame.number("start")), total_bytes=int(frame.number("total_bytes")))
+
+    def read_log(self, log: str, offset: int, length: int) -> FilePart:
+        """See LiveBox."""
+        return self._logs.read(log, offset, length)
+
+    async def list_folder(self, path: str, max_entries: int) -> tuple[Sequence[DirectoryEntry], bool]:
+        """See LiveBox."""
+        frame = await self._find(path, {"op": "list", "path": path, "max_entries": max_entries})
+        return entries_of(frame), frame.flag("truncated")
 
     async def pack(self) -> PackedFiles:
         """See LiveBox."""
@@ -103,7 +138,39 @@ class LinkedBox:
         """See LiveBox."""
         if self._destroyed_for is None:
             self._destroyed_for = reason
+        if self._listener is not None:
+            self._listener.release()
         await self._end()
+        self._logs.remove()
+
+    async def _converse(self, program: Program, output: RunOutput, listener: Listener | None) -> Frame:
+        """Runs the program; takes its output and gives the answer."""
+        request = run_request(program, self._shape, self._env, self._folder, is_heard=listener is not None)
+        within_s = program.timeout_s + _GRACE_S
+        if listener is None:
+            frame = await self._link.request(*request, within_s=within_s, take=output.take)
+        else:
+            over = asyncio.get_running_loop().call_later(program.timeout_s + _HELD_BACK_S, listener.release)
+            self._listener = listener
+            try:
+                frame = await self._link.request(*request, within_s=within_s, take=output.take)
+            finally:
+                over.cancel()
+                self._listener = None
+        if not frame.text("error"):
+            output.finish(frame)
+        return frame
+
+    async def _find(self, path: str, header: Header) -> Frame:
+        """An answer about what lies at path. NOT_FOUND where nothing does."""
+        frame = await self._ask(header, ())
+        if frame is None:
+            message = f"its programs broke the box ({self._spent}), and its files went with it; make another box"
+            raise JourneymanError(ErrorCode.NOT_FOUND, message)
+        if absent := frame.text("absent") or frame.text("error"):
+            where = f"{path!r} in the box" if path else "the working folder"
+            raise JourneymanError(ErrorCode.NOT_FOUND, f"{where} {absent}; ListDirectory shows what there is")
+        return frame
 
     async def _ask(self, header: Header, blobs: Sequence[bytes]) -> Frame | None:
         """The answer about files; None where the box is spent. NOT_FOUND where it is gone for another reason."""
@@ -120,45 +187,37 @@ class LinkedBox:
                     raise JourneymanError(ErrorCode.NOT_FOUND, f"the box is gone: {error}") from error
             return None
 
-    async def _judge(self, frame: Frame) -> BoxRun:
+    async def _judge(self, frame: Frame, output: RunOutput) -> BoxRun:
         """The result told by the box's init."""
-        status = int(frame.number("status"))
-        facts = RunFacts(
-            exit_code=os.WEXITSTATUS(status) if os.WIFEXITED(status) else 0,
-            signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0,
-            killed_for=frame.text("killed_for"),
-            note=int(frame.number("note")),
-            is_full=frame.flag("is_full"),
-            truncated=frame.flag("truncated"),
-        )
+        facts = run_facts(frame)
         if facts.calls_for_counters:
             facts = await self._with_counters(facts)
         ending = explain(facts)
         control_passed = frame.flag("control_passed")
         if ending is Ending.WALL_TIMEOUT and not control_passed:
             control_passed = await self._control()
+        stdout, stdout_cut = output.kept(Stream.STDOUT)
+        stderr, stderr_cut = output.kept(Stream.STDERR)
         result = RunResult(
             ending=ending,
             exit_code=facts.exit_code if ending is Ending.EXITED else None,
-            stdout=frame.blobs[0],
-            stderr=frame.blobs[1],
+            stdout=stdout,
+            stderr=stderr,
             wall_s=frame.number("wall_s"),
             cpu_s=frame.number("cpu_s"),
             control_passed=control_passed and ending is Ending.WALL_TIMEOUT,
-            truncated=facts.truncated,
+            truncated=stdout_cut is not None or stderr_cut is not None,
+            used=usage_of(frame, output.total_bytes),
+            stdout_cut=stdout_cut,
+            stderr_cut=stderr_cut,
         )
         return BoxRun(result=result, signal=facts.signal if ending is Ending.SIGNALLED else 0)
 
     async def _with_counters(self, facts: RunFacts) -> RunFacts:
         found = await self._launched.counters()
         before, self._counted = self._counted, found
-        return RunFacts(
-            exit_code=facts.exit_code,
-            signal=facts.signal,
-            killed_for=facts.killed_for,
-            note=facts.note,
-            is_full=facts.is_full,
-            truncated=facts.truncated,
+        return replace(
+            facts,
             num_oom_kills=found.num_oom_kills - before.num_oom_kills,
             num_fork_refusals=found.num_fork_refusals - before.num_fork_refusals,
         )
@@ -205,19 +264,6 @@ class LinkedBox:
                 return await asyncio.shield(self._launched.ended)
         except TimeoutError:
             return None
-
-
-def _run_request(program: Program, output_bytes: int) -> tuple[Header, Sequence[bytes]]:
-    header: Header = {
-        "op": "run",
-        "python": program.source is not None,
-        "argv": program.argv,
-        "env": program.env,
-        "timeout_s": program.timeout_s,
-        "cpu_s": program.cpu_s,
-        "output_bytes": output_bytes,
-    }
-    return header, ((program.source or "").encode(errors="surrogateescape"), program.stdin)
 
 
 def _without_output(ending: Ending, reason: str, *, control_passed: bool = False) -> BoxRun:

@@ -21,7 +21,7 @@ class RunFacts:
     signal: int
     """0 where it exited."""
     killed_for: str
-    """wall | cpu | output: why its watcher killed it; empty where it did not."""
+    """wall | cpu | output | caller: why its watcher killed it; empty where it did not."""
     note: int
     """Which limit the exception that ended a Python program speaks of: 1 memory, 2 disk, 3 processes, else none."""
     is_full: bool
@@ -46,6 +46,8 @@ def explain(facts: RunFacts) -> Ending:
     """The ending."""
     if facts.killed_for == "output" or facts.truncated:
         return Ending.OUTPUT_LIMIT
+    if facts.killed_for == "caller":
+        return Ending.KILLED_BY_CALLER
     if not facts.has_failed:
         return Ending.EXITED
     if facts.num_oom_kills:

@@ -13,7 +13,9 @@ class Program:
     argv: tuple[str, ...] = ()
     """Arguments of the source, or program and arguments of the command."""
     env: tuple[str, ...] = ()
-    """NAME=VALUE, added to a command's environment."""
+    """NAME=VALUE, added to the box's environment."""
+    folder: str = ""
+    """Where it starts, relative to the working folder; empty means the box's own."""
     stdin: bytes = b""
     timeout_s: float = 5.0
     cpu_s: float = 2.0
@@ -26,3 +28,14 @@ class BoxRun:
     result: RunResult
     signal: int = 0
     """Where SIGNALLED."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilePart:
+    """A part of a file or of a log."""
+
+    content: bytes
+    start: int
+    """Where it begins in the whole."""
+    total_bytes: int
+    """Length of the whole."""

@@ -18,24 +18,31 @@ class BoxShape:
     max_files: int = 4096
     output_bytes: int = 64 * 1024
     """Kept of each of stdout and stderr."""
+    log_bytes: int = 0
+    """Of each of stdout and stderr beyond output_bytes that go to a log; 0: a program is killed at output_bytes."""
+    file_bytes: int = 0
+    """Of the longest file that a program may write; 0 means disk_bytes."""
+    max_open_files: int = 256
+    """Of each process."""
 
     def to_json(self) -> dict[str, int]:
         """For the wire."""
-        return {
-            "memory_bytes": self.memory_bytes,
-            "max_processes": self.max_processes,
-            "disk_bytes": self.disk_bytes,
-            "max_files": self.max_files,
-            "output_bytes": self.output_bytes,
-        }
+        return {name: getattr(self, name) for name in self.__slots__}
 
     @classmethod
     def from_json(cls, value: Mapping[str, int]) -> "BoxShape":
         """From the wire."""
-        return cls(
-            memory_bytes=value["memory_bytes"],
-            max_processes=value["max_processes"],
-            disk_bytes=value["disk_bytes"],
-            max_files=value["max_files"],
-            output_bytes=value["output_bytes"],
-        )
+        return cls(**{name: value[name] for name in cls.__slots__})
+
+
+RANGES: Mapping[str, tuple[int, int]] = {
+    "memory_bytes": (16 * MIB, 1024 * 1024 * MIB),
+    "max_processes": (1, 32768),
+    "disk_bytes": (64 * 1024, 64 * 1024 * MIB),
+    "max_files": (16, 10_000_000),
+    "output_bytes": (1, 16 * MIB),
+    "log_bytes": (0, 1024 * MIB),
+    "file_bytes": (0, 64 * 1024 * MIB),
+    "max_open_files": (32, 65536),
+}
+"""Least and most of each limit."""

@@ -5,6 +5,8 @@ Every path is opened beneath the folder's descriptor: links that lead out of it 
 
 import contextlib
 import errno
+import heapq
+import io
 import os
 import stat
 from collections.abc import Iterator, Sequence
@@ -16,6 +18,7 @@ MAX_FILE_BYTES = 1024 * 1024
 """Longest file read through the service."""
 _READ_ONLY = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY
+_MORE = os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_NOFOLLOW
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 
 Answer = tuple[Header, Sequence[bytes]]
@@ -44,6 +47,63 @@ class Folder:
                 self._replace(path, content, 0o644)
         except OSError as error:
             return {"error": f"{path}: {error.strerror}"}, ()
+        return {}, ()
+
+    def append(self, path: str, content: bytes) -> Answer:
+        """Writes more of a file that write has just made. error is set as there."""
+        try:
+            fd = open_beneath(self._fd, path, _MORE)
+            with open(fd, "wb", buffering=0) as file:
+                _write_all(file, content)
+        except OSError as error:
+            return {"error": f"{path}: {error.strerror}"}, ()
+        return {}, ()
+
+    def part(self, path: str, offset: int, length: int) -> Answer:
+        """A part of a regular file, the length of the whole and where the part begins. absent says why there is none.
+
+        offset counts from the end where negative.
+        """
+        try:
+            fd = open_beneath(self._fd, path, _READ_ONLY)
+        except OSError as error:
+            return {"absent": _why_absent(error)}, ()
+        try:
+            facts = os.fstat(fd)
+            if not stat.S_ISREG(facts.st_mode):
+                return {"absent": "is a folder" if stat.S_ISDIR(facts.st_mode) else "is no regular file"}, ()
+            start = max(0, facts.st_size + offset) if offset < 0 else offset
+            return {"total_bytes": facts.st_size, "start": start}, (os.pread(fd, length, start),)
+        finally:
+            os.close(fd)
+
+    def list(self, path: str, max_entries: int) -> Answer:
+        """The first entries of a folder by name: kinds are f, d, l or o. absent says why there are none."""
+        try:
+            fd = open_beneath(self._fd, path or ".", _FOLDER)
+            try:
+                names = heapq.nsmallest(max_entries + 1, os.listdir(fd))
+                facts = [(name, os.stat(name, dir_fd=fd, follow_symlinks=False)) for name in names[:max_entries]]
+            finally:
+                os.close(fd)
+        except OSError as error:
+            return {"absent": _why_absent(error)}, ()
+        return {
+            "names": [name for name, _ in facts],
+            "kinds": "".join(_kind(entry.st_mode) for _, entry in facts),
+            "lengths": ",".join(str(entry.st_size) for _, entry in facts),
+            "modes": ",".join(str(stat.S_IMODE(entry.st_mode)) for _, entry in facts),
+            "truncated": len(names) > max_entries,
+        }, ()
+
+    def make_folder(self, path: str) -> Answer:
+        """A folder, made where it is not there. error is set where it cannot be."""
+        try:
+            fd = self._parent(path)
+        except OSError as error:
+            return {"error": f"{path}: {error.strerror}"}, ()
+        if fd != self._fd:
+            os.close(fd)
         return {}, ()
 
     def pack(self, max_bytes: int) -> Answer:
@@ -94,11 +154,14 @@ class Folder:
 
     def _content(self, path: str, max_bytes: int) -> bytes:
         fd = open_beneath(self._fd, path, _READ_ONLY)
-        with open(fd, "rb", buffering=0) as file:
+        try:
             facts = os.fstat(fd)
             if not stat.S_ISREG(facts.st_mode) or facts.st_size > max_bytes:
                 raise OSError(errno.EINVAL, "not a regular file of moderate length")
-            return file.read(max_bytes) or b""
+            with open(fd, "rb", buffering=0, closefd=False) as file:
+                return file.read(max_bytes) or b""
+        finally:
+            os.close(fd)
 
     def _replace(self, path: str, content: bytes, mode: int) -> None:
         parent, _, name = path.rpartition("/")
@@ -108,9 +171,7 @@ class Folder:
                 os.unlink(name, dir_fd=parent_fd)
             fd = os.open(name, _NEW | os.O_CLOEXEC, mode, dir_fd=parent_fd)
             with open(fd, "wb", buffering=0) as file:
-                rest = memoryview(content)
-                while rest:
-                    rest = rest[file.write(rest) :]
+                _write_all(file, content)
         finally:
             if parent_fd != self._fd:
                 os.close(parent_fd)
@@ -130,3 +191,29 @@ class Folder:
                 if above_fd != self._fd:
                     os.close(above_fd)
             return open_beneath(self._fd, parent, _FOLDER)
+
+
+def _write_all(file: io.FileIO, content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        rest = rest[file.write(rest) :]
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISREG(mode):
+        return "f"
+    if stat.S_ISDIR(mode):
+        return "d"
+    return "l" if stat.S_ISLNK(mode) else "o"
+
+
+def _why_absent(error: OSError) -> str:
+    if error.errno in (errno.EXDEV, errno.ELOOP):
+        return "leads out of the working folder by a link"
+    if error.errno == errno.EISDIR:
+        return "is a folder"
+    if error.errno == errno.ENOENT:
+        return "is not there"
+    if error.errno == errno.ENOTDIR:
+        return "is no folder, or lies below a file"
+    return f"cannot be opened ({error.strerror})"

@@ -91,11 +91,26 @@ def take_streams(stdin_fd: int, stdout_fd: int, stderr_fd: int) -> None:
     os.closerange(_FIRST_SPARE_FD, _MAX_FD)
 
 
-def limit_cpu(cpu_s: float) -> None:
-    """The kernel's own limit for each process, in whole seconds: SIGXCPU, then SIGKILL a second later."""
-    soft = max(1, int(cpu_s) + (cpu_s > int(cpu_s)))
+def limit_itself(cpu_s: float, file_bytes: int) -> None:
+    """The kernel's own limits for each process. Of CPU in whole seconds: SIGXCPU, then SIGKILL a second later. file_bytes: 0 means the box's."""
+    soft_s = max(1, int(cpu_s) + (cpu_s > int(cpu_s)))
     with contextlib.suppress(ValueError):  # where less is allowed to ourselves, that holds
-        resource.setrlimit(resource.RLIMIT_CPU, (soft, soft + 1))
+        resource.setrlimit(resource.RLIMIT_CPU, (soft_s, soft_s + 1))
+    if file_bytes:
+        with contextlib.suppress(ValueError):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
+
+
+def enter_folder(folder: str, below: str) -> None:
+    """Starts in the working folder, or where the program is to start below it; it could go anywhere in its box by itself."""
+    os.chdir(folder)
+    if not below:
+        return
+    try:
+        os.chdir(below)
+    except OSError as error:
+        os.write(2, f"{below}: {error.strerror}\n".encode(errors="replace"))
+        os._exit(_CANNOT_START)
 
 
 def note_of(error: BaseException | None) -> Note:

@@ -1,7 +1,8 @@
 """Runs one program at a time in a box and watches it from the box's init. Called by init.serve.
 
 It reports facts, not judgements: exit status, what it was killed for, what it wrote, what it used. When it returns, no process of the
-program is left. The service watches this watcher from outside.
+program is left. Short output comes with the report; longer output is sent while the program runs, and a service that does not take it
+holds the program back but never this watcher. The service watches this watcher from outside.
 """
 
 import contextlib
@@ -10,16 +11,20 @@ import os
 import resource
 import select
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from sandbox_service.adapters.box.exits import ExitWatch
-from sandbox_service.adapters.box.frames import Frame, Header
+from sandbox_service.adapters.box.frames import Header, receive
+from sandbox_service.adapters.box.job import Job
+from sandbox_service.adapters.box.meter import Meter
+from sandbox_service.adapters.box.outlet import Outlet, Output
 from sandbox_service.adapters.box.program import (
     Note,
     become_command,
     become_python,
-    limit_cpu,
+    enter_folder,
+    limit_itself,
     make_streams,
     take_streams,
 )
@@ -32,82 +37,74 @@ _CONTROL_OUTPUT = b"42\n"
 _CONTROL_S = 2.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """One program with its limits."""
-
-    source: str | None
-    """Python; None where argv is a command."""
-    argv: Sequence[str]
-    environment: dict[str, str]
-    stdin: bytes
-    timeout_s: float
-    cpu_s: float
-    output_bytes: int
-
-    @classmethod
-    def from_frame(cls, frame: Frame, environment: dict[str, str]) -> "Job":
-        """From the wire."""
-        extra = dict(entry.split("=", 1) for entry in frame.texts("env") if "=" in entry)
-        return cls(
-            source=frame.blobs[0].decode(errors="surrogateescape") if frame.flag("python") else None,
-            argv=frame.texts("argv"),
-            environment={**environment, **extra},
-            stdin=frame.blobs[1],
-            timeout_s=frame.number("timeout_s"),
-            cpu_s=frame.number("cpu_s"),
-            output_bytes=int(frame.number("output_bytes")),
-        )
-
-
 @dataclass(slots=True)
 class Watched:
     """A running program as its watcher sees it."""
 
     pid: int
     started_s: float
-    outputs: dict[int, bytearray]
-    """What came out, by our end of the pipe: stdout, then stderr."""
+    outputs: dict[int, Output]
+    """By our end of the pipe: stdout, then stderr."""
+    open_fds: set[int]
+    """Those of them that have not ended."""
     killed_for: str = ""
-    """wall | cpu | output; empty while it was not."""
+    """wall | cpu | output | caller; empty while it was not."""
     status: int | None = None
     cpu_s: float = 0.0
     """Of processes already reaped."""
-    truncated: bool = False
-    open_fds: set[int] = field(default_factory=set)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it wrote more than it may."""
+        return any(output.is_over for output in self.outputs.values())
 
 
 class Runner:
     """The box's one place for programs."""
 
-    def __init__(self, folder: str, kill_rest: Callable[[], None], cpu_in_use_s: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        folder: str,
+        outlet: Outlet,
+        meter: Meter,
+        kill_rest: Callable[[], None],
+        cpu_in_use_s: Callable[[], float],
+    ) -> None:
         self._folder = folder
+        self._outlet = outlet
+        self._meter = meter
         self._kill_rest = kill_rest
         self._cpu_in_use_s = cpu_in_use_s
+        self._environment = dict(os.environ)
         self._notes = mmap.mmap(-1, mmap.PAGESIZE)
         self._nothing_fd = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         self._num_cpus = os.cpu_count() or 1
         make_streams()
 
     def run(self, job: Job) -> tuple[Header, Sequence[bytes]]:
-        """Facts about the program, and its two outputs."""
+        """Facts about the program, and what of its two outputs has not been sent."""
         watched = self._start(job)
         self._watch(watched, job)
-        self._end(watched, job.output_bytes)
+        self._end(watched)
         wall_s = time.monotonic() - watched.started_s
-        stdout, stderr = (bytes(output[: job.output_bytes]) for output in watched.outputs.values())
+        used = self._meter.read()
         facts: dict[str, str | int | float | bool] = {
             "status": watched.status or 0,
             "killed_for": watched.killed_for,
             "note": int(self._notes[0]),
             "wall_s": wall_s,
             "cpu_s": watched.cpu_s,
-            "truncated": watched.truncated,
-            "is_full": self._is_full() if watched.status else False,
+            "is_full": used.is_full and bool(watched.status),
+            "disk_bytes": used.disk_bytes,
+            "num_files": used.num_files,
+            "memory_peak_bytes": used.memory_peak_bytes,
+            "processes_peak": used.processes_peak,
         }
+        outputs = watched.outputs.values()
+        facts |= {f"{output.name}_is_over": True for output in outputs if output.is_over}
         if watched.killed_for == "wall":
             facts["control_passed"] = self._control_passes()
-        return facts, (stdout, stderr)
+        return facts, [output.pop() for output in outputs]
 
     def _start(self, job: Job) -> Watched:
         self._notes[0] = Note.NONE
@@ -121,9 +118,11 @@ class Runner:
             os.close(write)
         if stdin_fd != self._nothing_fd:
             os.close(stdin_fd)
-        watched = Watched(pid, started_s, {read: bytearray() for read, _ in pipes})
-        watched.open_fds = set(watched.outputs)
-        return watched
+        names = ("stdout", "stderr")
+        outputs = {
+            read: Output(name, job.hold_bytes, job.max_bytes) for name, (read, _) in zip(names, pipes, strict=True)
+        }
+        return Watched(pid, started_s, outputs, set(outputs))
 
     def _become(self, job: Job, stdin_fd: int, output_fds: Sequence[int]) -> None:
         try:
@@ -131,11 +130,12 @@ class Runner:
                 os.set_blocking(fd, True)
             os.setsid()
             take_streams(stdin_fd, *output_fds)
-            limit_cpu(job.cpu_s)
-            os.chdir(self._folder)
+            limit_itself(job.cpu_s, job.file_bytes)
+            enter_folder(self._folder, job.folder)
             if job.source is not None:
+                os.environ.update(job.environment)
                 become_python(job.source, job.argv, self._notes)
-            become_command(job.argv, job.environment)
+            become_command(job.argv, {**self._environment, **job.environment})
         finally:
             os._exit(126)
 
@@ -143,6 +143,7 @@ class Runner:
         """Until the program ends or must."""
         exit_watch = ExitWatch(watched.pid)
         poll = select.poll()
+        poll.register(self._outlet.connection, select.POLLIN)
         for fd in (exit_watch.fd, *watched.open_fds):
             if fd >= 0:
                 poll.register(fd, select.POLLIN)
@@ -151,11 +152,9 @@ class Runner:
         while not watched.killed_for:
             now_s = time.monotonic()
             wait_ms = max(0.0, (min(deadline_s, look_s) - now_s) * 1000 + 1)
-            ready_fds = {fd for fd, _ in poll.poll(exit_watch.wait_ms(wait_ms))}
-            for fd in ready_fds - {exit_watch.fd}:
-                if not self._read(watched, fd, job.output_bytes):
-                    poll.unregister(fd)
-            if exit_watch.has_ended(ready_fds):
+            ready = dict(poll.poll(exit_watch.wait_ms(wait_ms)))
+            self._pass_on(watched, poll, ready)
+            if exit_watch.has_ended(ready):
                 break
             now_s = time.monotonic()
             if now_s >= deadline_s:
@@ -163,6 +162,32 @@ class Runner:
             elif now_s >= look_s:
                 look_s = self._look_at_cpu(watched, job.cpu_s)
         exit_watch.close()
+
+    def _pass_on(self, watched: Watched, poll: select.poll, ready: Mapping[int, int]) -> None:
+        """Reads what is ready and sends what is due, until the service takes no more; then the program's pipes have to wait for it."""
+        was_free = self._outlet.is_free
+        self._listen(watched, ready.get(self._outlet.connection.fileno(), 0))
+        for fd in watched.outputs.keys() & ready.keys():
+            if self._outlet.is_free and not self._read(watched, fd):
+                poll.unregister(fd)
+            if self._outlet.is_free and watched.outputs[fd].is_due:
+                self._outlet.send(watched.outputs[fd].name, watched.outputs[fd].pop())
+        if self._outlet.is_free == was_free:
+            return
+        poll.modify(self._outlet.connection, select.POLLIN if self._outlet.is_free else select.POLLIN | select.POLLOUT)
+        for fd in watched.open_fds:
+            if self._outlet.is_free:
+                poll.register(fd, select.POLLIN)
+            else:
+                poll.unregister(fd)  # the end of a pipe would be told whatever it is polled for
+
+    def _listen(self, watched: Watched, events: int) -> None:
+        """The service, while a program runs, says only that it is to stop; or it is gone."""
+        if events & select.POLLOUT:
+            self._outlet.push()
+        if events & ~select.POLLOUT:
+            receive(self._outlet.connection)
+            watched.killed_for = "caller"
 
     def _look_at_cpu(self, watched: Watched, cpu_s: float) -> float:
         """Marks a program over its CPU limit; otherwise says when to look again."""
@@ -172,29 +197,30 @@ class Runner:
             watched.killed_for = "cpu"
         return time.monotonic() + max(_LOOK_S, left_s / self._num_cpus)
 
-    def _read(self, watched: Watched, fd: int, output_bytes: int) -> bool:
+    def _read(self, watched: Watched, fd: int) -> bool:
         """Takes what is there; False at the end of the stream."""
         try:
             data = os.read(fd, _READ_BYTES)
         except BlockingIOError:
             return True
         output = watched.outputs[fd]
-        output += data
-        if len(output) > output_bytes:
-            watched.killed_for, watched.truncated = "output", True
+        output.add(data)
+        if output.is_over:
+            watched.killed_for = "output"
         if not data:
             watched.open_fds.discard(fd)
         return bool(data)
 
-    def _end(self, watched: Watched, output_bytes: int) -> None:
+    def _end(self, watched: Watched) -> None:
         """Ends every process of the program, counts what they used and takes what they wrote last."""
         self._kill_rest()
         self._reap(watched, 0)
-        for fd, output in watched.outputs.items():
-            while fd in watched.open_fds and not watched.truncated and self._has_more(fd):
-                self._read(watched, fd, output_bytes)
-            watched.truncated |= len(output) > output_bytes
+        killed_for = watched.killed_for
+        for fd in watched.outputs:
+            while fd in watched.open_fds and not watched.is_over and self._has_more(fd):
+                self._read(watched, fd)
             os.close(fd)
+        watched.killed_for = killed_for
 
     def _has_more(self, fd: int) -> bool:
         return bool(select.select([fd], [], [], 0)[0])
@@ -211,25 +237,25 @@ class Runner:
             if pid == watched.pid:
                 watched.status = status
 
-    def _is_full(self) -> bool:
-        facts = os.statvfs(self._folder)
-        return facts.f_bavail == 0 or (facts.f_files > 0 and facts.f_favail == 0)
-
     def _control_passes(self) -> bool:
         """Whether a trivial program runs normally here and now."""
+        num_bytes = len(_CONTROL_OUTPUT) + 1
         job = Job(
             source=_CONTROL_SOURCE,
             argv=(),
             environment={},
+            folder="",
             stdin=b"",
             timeout_s=_CONTROL_S,
             cpu_s=_CONTROL_S,
-            output_bytes=len(_CONTROL_OUTPUT) + 1,
+            hold_bytes=num_bytes,
+            max_bytes=num_bytes,
+            file_bytes=0,
         )
         control = self._start(job)
         self._watch(control, job)
-        self._end(control, job.output_bytes)
-        return control.status == 0 and next(iter(control.outputs.values())) == _CONTROL_OUTPUT
+        self._end(control)
+        return control.status == 0 and next(iter(control.outputs.values())).pop() == _CONTROL_OUTPUT
 
 
 def _memory_file(content: bytes) -> int:
@@ -255,13 +281,19 @@ def processes_of_box_s() -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
+def limit_open_files(max_open_files: int) -> None:
+    """Of this process and all that it will start; never above what is allowed to it."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit = max_open_files if hard == resource.RLIM_INFINITY else min(max_open_files, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+
+
 def apply_rlimits(memory_bytes: int, max_processes: int, disk_bytes: int) -> None:
     """The kernel's limits for each process of the box, never above what we are allowed ourselves."""
     wanted = {
         resource.RLIMIT_AS: memory_bytes,
         resource.RLIMIT_NPROC: max_processes,
         resource.RLIMIT_FSIZE: disk_bytes,
-        resource.RLIMIT_NOFILE: 256,
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_MEMLOCK: 0,
     }

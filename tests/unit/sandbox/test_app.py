@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from journeyman.boxes.port import Ending, RunResult
+from journeyman.boxes.port import DirectoryEntry, Ending, EntryKind, OutputPiece, RunResult, Stream
 from journeyman.errors import ErrorCode, JourneymanError
-from sandbox_service.app import Sandboxes
-from sandbox_service.core.programs import BoxRun, Program
+from sandbox_service.app import MAX_WRITE_BYTES, Sandboxes
+from sandbox_service.core.programs import BoxRun, FilePart, Program
 from sandbox_service.core.shape import BoxShape
-from sandbox_service.ports import PackedFiles
+from sandbox_service.ports import Listener, PackedFiles
 
 
 class PaperBox:
@@ -22,12 +22,31 @@ class PaperBox:
         self.num_running = 0
         self.gate: asyncio.Event | None = None
 
-    async def run(self, program: Program) -> BoxRun:
+    async def run(self, program: Program, listener: Listener | None = None) -> BoxRun:
+        if listener is not None:
+            listener.put(OutputPiece(stream=Stream.STDOUT, content=b"so far"))
         if self.gate is not None:
-            await self.gate.wait()
+            self.num_running += 1
+            try:
+                await self.gate.wait()
+            finally:
+                self.num_running -= 1
         output = (program.source or "").encode()
         result = RunResult(ending=Ending.EXITED, exit_code=0, stdout=output, stderr=b"", wall_s=0.0, cpu_s=0.0)
         return BoxRun(result=result)
+
+    async def settle(self, env: Sequence[str], folder: str) -> None:
+        """Paper needs none."""
+
+    async def read_part(self, path: str, offset: int, length: int) -> FilePart:
+        return _part(self.files[path], offset, length)
+
+    def read_log(self, log: str, offset: int, length: int) -> FilePart:
+        return _part(log.encode(), offset, length)
+
+    async def list_folder(self, path: str, max_entries: int) -> tuple[Sequence[DirectoryEntry], bool]:
+        entries = [DirectoryEntry(name=name, kind=EntryKind.FILE, size_bytes=0, mode=0) for name in sorted(self.files)]
+        return entries[:max_entries], len(entries) > max_entries
 
     async def write(self, files: Mapping[str, bytes]) -> None:
         self.files |= files
@@ -43,6 +62,10 @@ class PaperBox:
 
     async def destroy(self, reason: str) -> None:
         self.destroyed_for = reason
+
+
+def _part(content: bytes, offset: int, length: int) -> FilePart:
+    return FilePart(content=content[offset : offset + length], start=offset, total_bytes=len(content))
 
 
 class PaperBackend:
@@ -172,8 +195,45 @@ async def test_bad_leases_are_refused(app: Sandboxes, lease_s: float) -> None:
 
 
 async def test_files_are_checked(app: Sandboxes) -> None:
-    for files in ({"../a": b""}, {"a": bytes(1024 * 1024 + 1)}):
+    for files in ({"../a": b""}, {"a": bytes(MAX_WRITE_BYTES + 1)}):
         with pytest.raises(JourneymanError) as refused:
             await app.create("", files, SHAPE, 10.0)
         assert refused.value.code is ErrorCode.INVALID_INPUT
     assert app.list_living() == []
+
+
+async def test_a_listener_hears_pieces_and_then_the_result(app: Sandboxes) -> None:
+    made = await app.create("", {}, SHAPE, 10.0)
+    piece, run = [event async for event in app.exec(made.box_id, Program(source="a"))]
+    assert piece == OutputPiece(stream=Stream.STDOUT, content=b"so far")
+    assert isinstance(run, BoxRun)
+    assert run.result.stdout == b"a"
+    with pytest.raises(JourneymanError) as caught:
+        await anext(app.exec("gone", Program(source="a")))
+    assert caught.value.code is ErrorCode.NOT_FOUND
+
+
+async def test_whoever_stops_listening_ends_the_run(app: Sandboxes, backend: PaperBackend) -> None:
+    made = await app.create("", {}, SHAPE, 10.0)
+    (box,) = backend.made
+    box.gate = asyncio.Event()
+    events = app.exec(made.box_id, Program(source="a"))
+    await anext(events)
+    assert box.num_running == 1
+    await events.aclose()
+    assert box.num_running == 0
+
+
+async def test_reads_name_their_box_and_a_path_below_its_folder(app: Sandboxes) -> None:
+    made = await app.create("", {"a": b"0123"}, SHAPE, 10.0)
+    assert (await app.read_file(made.box_id, "a", 1, 2)).content == b"12"
+    assert app.read_log(made.box_id, "log", 0, 3).content == b"log"
+    entries, truncated = await app.list_directory(made.box_id, "")
+    assert ([entry.name for entry in entries], truncated) == (["a"], False)
+    for path in ("../a", "/a"):
+        with pytest.raises(JourneymanError):
+            await app.read_file(made.box_id, path, 0, 1)
+        with pytest.raises(JourneymanError):
+            await app.list_directory(made.box_id, path)
+    with pytest.raises(JourneymanError):
+        app.read_log("gone", "log", 0, 1)
