@@ -13,6 +13,7 @@ from journeyman.errors import ErrorCode, JourneymanError
 from sandbox_service.core.leases import Leases
 from sandbox_service.core.programs import BoxRun, FilePart, Program
 from sandbox_service.core.shape import BoxShape
+from sandbox_service.parts import parts_of
 from sandbox_service.pieces import Pieces
 from sandbox_service.ports import Backend, LiveBox, PackedFiles
 
@@ -112,17 +113,30 @@ class Sandboxes:
         """Regular files below a box's working folder; the rest is left out."""
         return await self._box(box_id).read([checked_path(path) for path in paths])
 
-    async def read_file(self, box_id: str, path: str, offset: int, length: int) -> FilePart:
-        """A part of a regular file below a box's working folder. NOT_FOUND says why there is none."""
-        return await self._box(box_id).read_part(checked_path(path), offset, length)
+    async def read_file(
+        self, box_id: str, path: str, offset: int = 0, length: int = 0
+    ) -> AsyncGenerator[FilePart, None]:
+        """Parts of a regular file below a box's working folder, at least one. NOT_FOUND says why there is none.
 
-    def read_log(self, box_id: str, log: str, offset: int, length: int) -> FilePart:
-        """A part of a log that a result of this box names. NOT_FOUND where there is none."""
-        return self._box(box_id).read_log(log, offset, length)
+        A negative offset counts from the end; length 0 means to the end.
+        """
+        box, path = self._box(box_id), checked_path(path)
+        async for part in parts_of(lambda start, most: box.read_part(path, start, most), offset, length):
+            yield part
+
+    async def read_log(self, box_id: str, log: str, offset: int = 0, length: int = 0) -> AsyncGenerator[FilePart, None]:
+        """The same of a log that a result of this box names."""
+        box = self._box(box_id)
+        async for part in parts_of(lambda start, most: box.read_log(log, start, most), offset, length):
+            yield part
 
     async def list_directory(self, box_id: str, path: str) -> tuple[Sequence[DirectoryEntry], bool]:
         """The first MAX_ENTRIES entries of a folder by name, and whether there are more. NOT_FOUND says why there are none."""
         return await self._box(box_id).list_folder(checked_path(path) if path else "", MAX_ENTRIES)
+
+    def has(self, box_id: str) -> bool:
+        """Whether a box is there."""
+        return box_id in self._boxes
 
     def renew(self, box_ids: Sequence[str], lease_s: float) -> list[str]:
         """Extends leases; gives the ids that are gone."""

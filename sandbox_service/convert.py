@@ -11,7 +11,7 @@ from journeyman.boxes.port import OutputPiece, Stream
 from journeyman.convert.times import seconds_from_duration
 from journeyman.errors import ErrorCode, JourneymanError
 from sandbox_service.app import DEFAULT_LEASE_S
-from sandbox_service.core.programs import BoxRun, Program
+from sandbox_service.core.programs import BoxRun, Program, checked_env
 from sandbox_service.core.shape import RANGES, BoxShape
 
 MAX_LIMIT_S = 3600.0
@@ -60,16 +60,6 @@ def python_from_proto(message: pb.RunPythonRequest, default: Program) -> Program
     return program_from_proto(run, default)
 
 
-def env_from_proto(entries: Iterable[str]) -> tuple[str, ...]:
-    """NAME=VALUE entries. INVALID_INPUT where one is none."""
-    for entry in entries:
-        name, equals, _ = entry.partition("=")
-        if not name or not equals or "\0" in entry:
-            message = f"environment entry {entry[:80]!r}: must be NAME=VALUE, without NUL"
-            raise JourneymanError(ErrorCode.INVALID_INPUT, message)
-    return tuple(entries)
-
-
 def _what_to_run(message: pb.RunRequest) -> tuple[str | None, tuple[str, ...], tuple[str, ...]]:
     """Source of Python, else None; arguments; environment."""
     kind = message.WhichOneof("program")
@@ -78,7 +68,7 @@ def _what_to_run(message: pb.RunRequest) -> tuple[str | None, tuple[str, ...], t
     if kind == "shell":
         return None, ("sh", "-c", message.shell), ()
     if kind == "command" and message.command.argv:
-        return None, tuple(message.command.argv), env_from_proto(message.command.env)
+        return None, tuple(message.command.argv), checked_env(message.command.env)
     raise JourneymanError(
         ErrorCode.INVALID_INPUT, "a run needs python, a shell line, or a command with at least one argument"
     )

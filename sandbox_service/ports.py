@@ -47,7 +47,7 @@ class LiveBox(Protocol):
         """A part of a regular file below the working folder. NOT_FOUND says why there is none. A negative offset counts from the end."""
         ...
 
-    def read_log(self, log: str, offset: int, length: int) -> FilePart:
+    async def read_log(self, log: str, offset: int, length: int) -> FilePart:
         """A part of a log named by a result of this box. NOT_FOUND where there is none."""
         ...
 

@@ -22,13 +22,10 @@ from sandbox_service.convert import (
     run_to_proto,
     shape_from_proto,
 )
-from sandbox_service.core.programs import FilePart, Program
+from sandbox_service.core.programs import Program
 from sandbox_service.core.shape import BoxShape
 
 MAX_BATCH = 1024
-PIECE_BYTES = 1024 * 1024
-"""Of a file in one message."""
-_TO_THE_END = 1 << 62
 
 
 class SandboxServicer(SandboxServiceServicer):
@@ -95,20 +92,11 @@ class SandboxServicer(SandboxServiceServicer):
         self, request: pb.ReadFileRequest, context: grpc.ServicerContext
     ) -> AsyncIterator[pb.ReadFileResponse]:
         """See the proto."""
-        if request.length < 0:
-            raise JourneymanError(ErrorCode.INVALID_INPUT, f"length = {request.length}: must not be negative")
-        offset, left = request.offset, request.length or _TO_THE_END
-        while True:
-            part = await self._part(request, offset, min(left, PIECE_BYTES))
-            yield pb.ReadFileResponse(content=part.content, total_bytes=part.total_bytes)
-            offset, left = part.start + len(part.content), left - len(part.content)
-            if not part.content or left <= 0 or offset >= part.total_bytes:
-                return
-
-    async def _part(self, request: pb.ReadFileRequest, offset: int, length: int) -> FilePart:
-        if request.WhichOneof("source") == "log":
-            return self._app.read_log(request.sandbox_id, request.log, offset, length)
-        return await self._app.read_file(request.sandbox_id, request.path, offset, length)
+        is_log = request.WhichOneof("source") == "log"
+        read, name = (self._app.read_log, request.log) if is_log else (self._app.read_file, request.path)
+        async with contextlib.aclosing(read(request.sandbox_id, name, request.offset, request.length)) as parts:
+            async for part in parts:
+                yield pb.ReadFileResponse(content=part.content, total_bytes=part.total_bytes)
 
     async def ListDirectory(
         self, request: pb.ListDirectoryRequest, context: grpc.ServicerContext

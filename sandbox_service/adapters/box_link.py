@@ -69,6 +69,7 @@ class BoxLink:
         except asyncio.CancelledError:
             if not is_answered:
                 self._stopping = self._loop.create_task(self._stop())
+                self._stopping.add_done_callback(lambda task: task.cancelled() or task.exception())
             raise
 
     async def next_frame(self) -> Frame:

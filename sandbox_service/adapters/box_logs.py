@@ -29,9 +29,12 @@ class BoxLogs:
         self._folder = ""
         self._lock_fd = -1
         self._names: deque[str] = deque()
+        self._is_removed = False
 
     def open(self, name: str) -> int:
         """A descriptor to write a new log with; the caller closes it. OSError where this host's disk has no room."""
+        if self._is_removed:
+            raise FileNotFoundError("the box is gone")
         if not self._folder:
             self._folder, self._lock_fd = _make_folder()
         while len(self._names) >= MAX_LOGS:
@@ -51,7 +54,8 @@ class BoxLogs:
             return FilePart(content=os.pread(file.fileno(), length, start), start=start, total_bytes=total_bytes)
 
     def remove(self) -> None:
-        """Removes them all."""
+        """Removes them all, for good."""
+        self._is_removed = True
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)
             os.close(self._lock_fd)

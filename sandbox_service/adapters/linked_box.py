@@ -92,12 +92,15 @@ class LinkedBox:
 
     async def write(self, files: Mapping[str, bytes]) -> None:
         """See LiveBox."""
-        for header, blobs in writes_of(files):
-            frame = await self._ask(header, blobs)
-            if frame is not None and (error := frame.text("error")):
+        async with self._lock:
+            for message in writes_of(files):
+                frame = await self._ask_now(*message)
+                if frame is None or not (error := frame.text("error")):
+                    continue
                 if not self._num_runs:
                     raise JourneymanError(ErrorCode.INVALID_INPUT, f"files do not fit into the box: {error}")
                 self._spent = Ending.DISK_FULL
+                return
 
     async def read(self, paths: Sequence[str]) -> dict[str, bytes]:
         """See LiveBox."""
@@ -110,7 +113,7 @@ class LinkedBox:
         content = frame.blobs[0] if frame.blobs else b""
         return FilePart(content=content, start=int(frame.number("start")), total_bytes=int(frame.number("total_bytes")))
 
-    def read_log(self, log: str, offset: int, length: int) -> FilePart:
+    async def read_log(self, log: str, offset: int, length: int) -> FilePart:
         """See LiveBox."""
         return self._logs.read(log, offset, length)
 
@@ -175,17 +178,21 @@ class LinkedBox:
     async def _ask(self, header: Header, blobs: Sequence[bytes]) -> Frame | None:
         """The answer about files; None where the box is spent. NOT_FOUND where it is gone for another reason."""
         async with self._lock:
-            if self._spent is not None:
-                return None
-            try:
-                return await self._link.request(header, blobs, within_s=_FILES_S)
-            except BoxSilent:
-                await self._break(Ending.WALL_TIMEOUT)
-            except BoxGone as error:
-                await self._lose(str(error))
-                if self._spent is None:
-                    raise JourneymanError(ErrorCode.NOT_FOUND, f"the box is gone: {error}") from error
+            return await self._ask_now(header, blobs)
+
+    async def _ask_now(self, header: Header, blobs: Sequence[bytes]) -> Frame | None:
+        """The same for those who have the lock."""
+        if self._spent is not None:
             return None
+        try:
+            return await self._link.request(header, blobs, within_s=_FILES_S)
+        except BoxSilent:
+            await self._break(Ending.WALL_TIMEOUT)
+        except BoxGone as error:
+            await self._lose(str(error))
+            if self._spent is None:
+                raise JourneymanError(ErrorCode.NOT_FOUND, f"the box is gone: {error}") from error
+        return None
 
     async def _judge(self, frame: Frame, output: RunOutput) -> BoxRun:
         """The result told by the box's init."""

@@ -4,14 +4,14 @@ Same surface as journeyman.boxes.client.SandboxBoxes, same backends, same result
 """
 
 import contextlib
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 
 from journeyman.boxes.paths import checked_path
-from journeyman.boxes.port import BoxFailure, Ending, RunResult
+from journeyman.boxes.port import BoxFailure, DirectoryEntry, Ending, OutputPiece, RunResult
 from journeyman.errors import ErrorCode, JourneymanError
 from sandbox_service.adapters.isolation import AUTO, IsolationChoice, open_backend
 from sandbox_service.app import MAX_LEASE_S, Sandboxes
-from sandbox_service.core.programs import Program
+from sandbox_service.core.programs import BoxRun, FilePart, Program, checked_env
 from sandbox_service.core.shape import BoxShape
 
 _MAX_BOXES = 4096
@@ -34,6 +34,44 @@ class LocalBox:
         """See Box."""
         return await self._run(Program(argv=tuple(argv), timeout_s=timeout_s, cpu_s=cpu_s))
 
+    async def exec_stream(
+        self,
+        program: str | Sequence[str],
+        *,
+        stdin: bytes = b"",
+        env: Sequence[str] = (),
+        folder: str = "",
+        timeout_s: float = 5.0,
+        cpu_s: float = 2.0,
+    ) -> AsyncGenerator[OutputPiece | RunResult, None]:
+        """See ClientBox."""
+        wanted = Program(
+            argv=("sh", "-c", program) if isinstance(program, str) else tuple(program),
+            stdin=stdin,
+            env=checked_env(env),
+            folder=checked_path(folder) if folder else "",
+            timeout_s=timeout_s,
+            cpu_s=cpu_s,
+        )
+        with _lost_is_failure():
+            async with contextlib.aclosing(self._app.exec(self.sandbox_id, wanted)) as events:
+                async for event in events:
+                    yield self._evidence(event) if isinstance(event, BoxRun) else event
+
+    async def read_file(self, path: str, offset: int = 0, length: int = 0) -> bytes:
+        """See ClientBox."""
+        return await self._joined(self._app.read_file(self.sandbox_id, path, offset, length))
+
+    async def read_log(self, log: str, offset: int = 0, length: int = 0) -> bytes:
+        """See ClientBox."""
+        return await self._joined(self._app.read_log(self.sandbox_id, log, offset, length))
+
+    async def list_directory(self, path: str = "") -> Sequence[DirectoryEntry]:
+        """See ClientBox."""
+        with self._lost_is_failure():
+            entries, _ = await self._app.list_directory(self.sandbox_id, path)
+        return entries
+
     async def write_files(self, files: Mapping[str, bytes]) -> None:
         """See Box."""
         with _lost_is_failure():
@@ -46,9 +84,28 @@ class LocalBox:
 
     async def _run(self, program: Program) -> RunResult:
         (run,) = await self._app.run_batch([(self.sandbox_id, program)])
+        return self._evidence(run)
+
+    def _evidence(self, run: BoxRun) -> RunResult:
+        """The result, where it says something about the program."""
         if run.result.ending in (Ending.INFRA_ERROR, Ending.KILLED_BY_CALLER):
             raise BoxFailure(run.result.infra_reason or f"box {self.sandbox_id} was destroyed while its program ran")
         return run.result
+
+    async def _joined(self, parts: AsyncGenerator[FilePart, None]) -> bytes:
+        with self._lost_is_failure():
+            return b"".join([part.content async for part in parts])
+
+    @contextlib.contextmanager
+    def _lost_is_failure(self) -> Iterator[None]:
+        """A file that is not there is evidence, a box that is not there is the sandbox's failure."""
+        try:
+            yield
+        except JourneymanError as error:
+            is_there = error.code is ErrorCode.NOT_FOUND and self._app.has(self.sandbox_id)
+            if is_there or error.code is ErrorCode.INVALID_INPUT:
+                raise
+            raise BoxFailure(str(error)) from error
 
 
 class LocalBoxes:

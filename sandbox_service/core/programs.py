@@ -1,8 +1,10 @@
 """What is run in a box and what came of it, as the service's own records."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from journeyman.boxes.port import RunResult
+from journeyman.errors import ErrorCode, JourneymanError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,3 +41,14 @@ class FilePart:
     """Where it begins in the whole."""
     total_bytes: int
     """Length of the whole."""
+
+
+def checked_env(entries: Iterable[str]) -> tuple[str, ...]:
+    """The entries themselves. INVALID_INPUT unless all are NAME=VALUE."""
+    checked = tuple(entries)
+    for entry in checked:
+        name, equals, _ = entry.partition("=")
+        if not name or not equals or "\0" in entry:
+            message = f"environment entry {entry[:80]!r}: must be NAME=VALUE, without NUL"
+            raise JourneymanError(ErrorCode.INVALID_INPUT, message)
+    return checked

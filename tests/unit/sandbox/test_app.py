@@ -41,7 +41,7 @@ class PaperBox:
     async def read_part(self, path: str, offset: int, length: int) -> FilePart:
         return _part(self.files[path], offset, length)
 
-    def read_log(self, log: str, offset: int, length: int) -> FilePart:
+    async def read_log(self, log: str, offset: int, length: int) -> FilePart:
         return _part(log.encode(), offset, length)
 
     async def list_folder(self, path: str, max_entries: int) -> tuple[Sequence[DirectoryEntry], bool]:
@@ -226,14 +226,16 @@ async def test_whoever_stops_listening_ends_the_run(app: Sandboxes, backend: Pap
 
 async def test_reads_name_their_box_and_a_path_below_its_folder(app: Sandboxes) -> None:
     made = await app.create("", {"a": b"0123"}, SHAPE, 10.0)
-    assert (await app.read_file(made.box_id, "a", 1, 2)).content == b"12"
-    assert app.read_log(made.box_id, "log", 0, 3).content == b"log"
+    assert [part.content async for part in app.read_file(made.box_id, "a", 1, 2)] == [b"12"]
+    assert [part.content async for part in app.read_log(made.box_id, "log")] == [b"log"]
     entries, truncated = await app.list_directory(made.box_id, "")
     assert ([entry.name for entry in entries], truncated) == (["a"], False)
     for path in ("../a", "/a"):
         with pytest.raises(JourneymanError):
-            await app.read_file(made.box_id, path, 0, 1)
+            await anext(app.read_file(made.box_id, path))
         with pytest.raises(JourneymanError):
             await app.list_directory(made.box_id, path)
     with pytest.raises(JourneymanError):
-        app.read_log("gone", "log", 0, 1)
+        await anext(app.read_log("gone", "log"))
+    with pytest.raises(JourneymanError, match="length = -1"):
+        await anext(app.read_file(made.box_id, "a", 0, -1))
