@@ -8,6 +8,7 @@ from jm.sandbox.v1.sandbox_pb2_grpc import add_SandboxServiceServicer_to_server
 
 from journeyman import lifecycle
 from journeyman.rpc.server import RpcServer
+from sandbox_service.adapters.box_logs import remove_stale_logs
 from sandbox_service.adapters.isolation import IsolationChoice, open_backend
 from sandbox_service.app import Sandboxes
 from sandbox_service.core.programs import Program
@@ -20,6 +21,7 @@ log = logging.getLogger(__name__)
 
 async def build(settings: SandboxSettings) -> lifecycle.Assembly:
     """Wires the service. The maker of boxes is a process of its own, started before this one has any thread."""
+    remove_stale_logs()
     backend = await open_backend(
         IsolationChoice(
             isolation=settings.isolation,

@@ -126,6 +126,38 @@ async def test_kill_9_leaves_no_process_no_mount_and_no_group(running: tuple["su
     await connection.close()
 
 
+async def _log_something(port: int) -> None:
+    connection = channel(f"127.0.0.1:{port}")
+    stub = SandboxServiceStub(connection)
+    limits = pb.BoxLimits(output_bytes=10, log_bytes=1000)
+    made = await stub.CreateSandbox(pb.CreateSandboxRequest(limits=limits))
+    run = pb.RunRequest(sandbox_id=made.sandbox_id, shell="echo 0123456789012345")
+    (result,) = (await stub.RunBatch(pb.RunBatchRequest(runs=[run]))).results
+    assert result.stdout_cut.log, result
+    await connection.close()
+
+
+async def test_logs_of_a_killed_service_are_removed_by_the_next(tmp_path: Path) -> None:
+    folder = tmp_path / "temporary"
+    folder.mkdir(mode=0o777)
+    kept: list[set[Path]] = []
+    for ending in (signal.SIGKILL, signal.SIGTERM):
+        port = free_port()
+        process = service(tmp_path, port, TMPDIR=str(folder))
+        await asyncio.to_thread(_await, lambda p=port, q=process: q.poll() is not None or _listens(p), "no service")
+        if process.poll() is not None and not os.environ.get("CI"):
+            pytest.skip("no isolation here")
+        kept.append(set(folder.glob("journeyman-log-*")))
+        await _log_something(port)
+        kept.append(set(folder.glob("journeyman-log-*")))
+        process.send_signal(ending)
+        process.wait()
+        if process.stderr:
+            process.stderr.close()
+    assert [len(folders) for folders in kept] == [0, 1, 0, 1]
+    assert not set(folder.glob("journeyman-log-*")), "a service that stops removes them"
+
+
 async def test_the_death_of_the_maker_ends_the_service(running: tuple["subprocess.Popen[str]", int]) -> None:
     process, _ = running
     for pid in _ours():
