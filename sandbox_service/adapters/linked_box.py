@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from journeyman.boxes.port import DirectoryEntry, Ending, RunResult, Stream
 from journeyman.errors import ErrorCode, JourneymanError
-from sandbox_service.adapters.box.frames import Frame, Header
+from sandbox_service.adapters.box.frames import Frame, FrameError, Header
 from sandbox_service.adapters.box_link import BoxGone, BoxLink, BoxSilent
 from sandbox_service.adapters.box_logs import BoxLogs
 from sandbox_service.adapters.box_messages import entries_of, run_facts, run_request, usage_of, writes_of
@@ -73,15 +73,15 @@ class LinkedBox:
             output = RunOutput(self._shape, self._logs, self._num_runs, listener)
             try:
                 frame = await self._converse(program, output, listener)
+                if refusal := frame.text("error"):
+                    return await self._refuse(refusal)
+                return await self._judge(frame, output)
             except BoxSilent:
                 return await self._break(Ending.WALL_TIMEOUT)
-            except BoxGone as error:
+            except (BoxGone, FrameError) as error:
                 return await self._lose(str(error))
             finally:
                 output.close()
-            if refusal := frame.text("error"):
-                return await self._refuse(refusal)
-            return await self._judge(frame, output)
 
     async def settle(self, env: Sequence[str], folder: str) -> None:
         """See LiveBox."""

@@ -82,7 +82,8 @@ class Folder:
         try:
             fd = open_beneath(self._fd, path or ".", _FOLDER)
             try:
-                names = heapq.nsmallest(max_entries + 1, os.listdir(fd))
+                with os.scandir(fd) as entries:
+                    names = heapq.nsmallest(max_entries + 1, (entry.name for entry in entries))
                 facts = [(name, os.stat(name, dir_fd=fd, follow_symlinks=False)) for name in names[:max_entries]]
             finally:
                 os.close(fd)

@@ -13,6 +13,7 @@ Header = Mapping[str, JsonValue]
 MAX_FRAME_BYTES = 256 * 1024 * 1024
 """More than this in one frame means the other side has gone wrong."""
 _PREFIX = struct.Struct("=II")
+_MAX_NUMBER = 1 << 63
 _SIZES = "sizes"
 
 
@@ -47,9 +48,9 @@ class Frame:
         return value
 
     def number(self, name: str) -> float:
-        """A number; 0 where absent."""
+        """A finite number; 0 where absent."""
         value = self._header.get(name, 0)
-        if not isinstance(value, int | float):
+        if not isinstance(value, int | float) or not -_MAX_NUMBER < value < _MAX_NUMBER:
             raise FrameError(f"{name} is not a number")
         return value
 

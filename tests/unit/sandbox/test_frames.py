@@ -34,6 +34,12 @@ def test_nonsense_is_refused(stream: bytes) -> None:
         FrameReader().feed(stream)
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), 1 << 64, -(1 << 64)])
+def test_numbers_are_of_moderate_size(number: float) -> None:
+    with pytest.raises(FrameError):
+        parse(encode({"number": number})).number("number")
+
+
 def test_wrong_types_in_a_header_are_refused() -> None:
     frame = parse(encode({"word": 1, "number": "x", "words": ["a", 2]}))
     for read in (frame.text, frame.texts):
