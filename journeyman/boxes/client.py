@@ -13,9 +13,9 @@ import grpc
 from jm.sandbox.v1 import sandbox_pb2 as pb
 from jm.sandbox.v1.sandbox_pb2_grpc import SandboxServiceStub
 
-from journeyman.boxes.convert import entry_from_proto, event_from_proto, run_result_from_proto
+from journeyman.boxes.convert import entry_from_proto, event_from_proto, limits_to_proto, run_result_from_proto
 from journeyman.boxes.paths import checked_path
-from journeyman.boxes.port import BoxFailure, DirectoryEntry, Ending, OutputPiece, RunResult
+from journeyman.boxes.port import BoxFailure, BoxLimits, DirectoryEntry, Ending, OutputPiece, RunResult
 from journeyman.convert.times import seconds_from_duration, seconds_to_duration
 from journeyman.errors import ErrorCode, JourneymanError
 from journeyman.rpc.client import read_stream
@@ -26,6 +26,7 @@ QUEUE_ALLOWANCE_S = 60.0
 """What a batch may wait in the service beyond its longest program before the call counts as lost."""
 FILE_S = 120.0
 """In which a file is read."""
+_DEFAULT_LIMITS = BoxLimits()
 _NO_EVIDENCE = frozenset({Ending.INFRA_ERROR, Ending.KILLED_BY_CALLER})
 
 
@@ -127,19 +128,32 @@ class SandboxBoxes:
         """Open boxes; one that its user has dropped is not renewed any more."""
         self._renewal: asyncio.Task[None] | None = None
 
-    async def open(self, files: Mapping[str, bytes], *, key: str, lease_s: float) -> ClientBox:
+    async def open(
+        self, files: Mapping[str, bytes], *, key: str, lease_s: float, limits: BoxLimits = _DEFAULT_LIMITS
+    ) -> ClientBox:
         """A box with files. Repeating key gives the same box."""
         request = pb.CreateSandboxRequest(
-            idempotency_key=key, files=_box_files(files), lease=seconds_to_duration(lease_s)
+            idempotency_key=key,
+            files=_box_files(files),
+            lease=seconds_to_duration(lease_s),
+            limits=limits_to_proto(limits),
         )
         with _lost_is_failure():
             created = await self._stub.CreateSandbox(request)
         self.isolation = created.isolation
         return self._keep([created.sandbox_id], lease_s)[0]
 
-    async def open_group(self, files: Mapping[str, bytes], count: int, *, key: str, lease_s: float) -> list[ClientBox]:
+    async def open_group(
+        self,
+        files: Mapping[str, bytes],
+        count: int,
+        *,
+        key: str,
+        lease_s: float,
+        limits: BoxLimits = _DEFAULT_LIMITS,
+    ) -> list[ClientBox]:
         """count boxes with the same files: one made, the rest forked from it."""
-        first = await self.open(files, key=key, lease_s=lease_s)
+        first = await self.open(files, key=key, lease_s=lease_s, limits=limits)
         if count == 1:
             return [first]
         request = pb.ForkSandboxRequest(

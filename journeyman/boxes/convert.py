@@ -2,7 +2,17 @@
 
 from jm.sandbox.v1 import sandbox_pb2 as pb
 
-from journeyman.boxes.port import DirectoryEntry, Ending, EntryKind, OutputCut, OutputPiece, RunResult, Stream, Usage
+from journeyman.boxes.port import (
+    BoxLimits,
+    DirectoryEntry,
+    Ending,
+    EntryKind,
+    OutputCut,
+    OutputPiece,
+    RunResult,
+    Stream,
+    Usage,
+)
 from journeyman.convert.times import seconds_from_duration, seconds_to_duration
 
 _TO_PROTO = {
@@ -25,6 +35,20 @@ _KIND_TO_PROTO = {
     EntryKind.OTHER: pb.ENTRY_KIND_OTHER,
 }
 _KIND_FROM_PROTO = {number: kind for kind, number in _KIND_TO_PROTO.items()}
+
+
+def limits_to_proto(limits: BoxLimits) -> pb.BoxLimits:
+    """For the wire."""
+    return pb.BoxLimits(
+        memory_bytes=limits.memory_bytes,
+        max_processes=limits.max_processes,
+        disk_bytes=limits.disk_bytes,
+        max_files=limits.max_files,
+        output_bytes=limits.output_bytes,
+        log_bytes=limits.log_bytes,
+        file_bytes=limits.file_bytes,
+        max_open_files=limits.max_open_files,
+    )
 
 
 def run_result_to_proto(result: RunResult, *, isolation: str, signal: int = 0) -> pb.RunResult:

@@ -112,6 +112,25 @@ class RunResult:
     stderr_cut: OutputCut | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoxLimits:
+    """Limits of a box; 0 means the service's default."""
+
+    memory_bytes: int = 0
+    """Of the whole box."""
+    max_processes: int = 0
+    disk_bytes: int = 0
+    max_files: int = 0
+    output_bytes: int = 0
+    """Kept of each of stdout and stderr: the first half and the last."""
+    log_bytes: int = 0
+    """Of each of them beyond that, which go to a log; with none a program is killed at output_bytes."""
+    file_bytes: int = 0
+    """Of the longest file that a program may write."""
+    max_open_files: int = 0
+    """Of each process."""
+
+
 class BoxFailure(Exception):
     """The sandbox failed: no evidence about the program. Ends the rollout with Attribution.SANDBOX; never shown to the model."""
 

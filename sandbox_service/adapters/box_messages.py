@@ -14,6 +14,7 @@ from sandbox_service.core.shape import BoxShape
 
 WRITE_BYTES = 1024 * 1024
 """Of files in one message: a box's init has little memory."""
+_MAX_COUNT = (1 << 31) - 1
 _KINDS = {"f": EntryKind.FILE, "d": EntryKind.FOLDER, "l": EntryKind.LINK}
 
 Message = tuple[Header, Sequence[bytes]]
@@ -71,9 +72,9 @@ def usage_of(frame: Frame, output_bytes: int) -> Usage:
     """What a program used."""
     return Usage(
         memory_peak_bytes=int(frame.number("memory_peak_bytes")),
-        processes_peak=int(frame.number("processes_peak")),
+        processes_peak=min(int(frame.number("processes_peak")), _MAX_COUNT),
         disk_bytes=int(frame.number("disk_bytes")),
-        num_files=int(frame.number("num_files")),
+        num_files=min(int(frame.number("num_files")), _MAX_COUNT),
         output_bytes=output_bytes,
     )
 

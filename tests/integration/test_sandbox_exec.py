@@ -13,7 +13,7 @@ from jm.sandbox.v1 import sandbox_pb2 as pb
 from jm.sandbox.v1.sandbox_pb2_grpc import SandboxServiceStub, add_SandboxServiceServicer_to_server
 
 from journeyman.boxes.client import ClientBox, SandboxBoxes
-from journeyman.boxes.port import BoxFailure, Ending, EntryKind, OutputPiece, RunResult, Stream
+from journeyman.boxes.port import BoxFailure, BoxLimits, Ending, EntryKind, OutputPiece, RunResult, Stream
 from journeyman.errors import ErrorCode, JourneymanError
 from journeyman.rpc.client import channel
 from journeyman.rpc.server import RpcServer
@@ -167,10 +167,9 @@ async def test_logs_hold_what_results_do_not(box: ClientBox) -> None:
 
 
 async def test_more_than_the_log_holds_ends_the_program(connection: grpc.aio.Channel) -> None:
-    stub = SandboxServiceStub(connection)
-    limits = pb.BoxLimits(output_bytes=1000, log_bytes=100_000)
-    made = await stub.CreateSandbox(pb.CreateSandboxRequest(limits=limits))
-    box = ClientBox(SandboxBoxes(connection), made.sandbox_id)
+    boxes = SandboxBoxes(connection)
+    limits = BoxLimits(output_bytes=1000, log_bytes=100_000)
+    box = await boxes.open({}, key="", lease_s=60.0, limits=limits)
     result = await box.run_python("print('x' * 300_000)")
     assert (result.ending, result.truncated) == (Ending.OUTPUT_LIMIT, True)
     assert result.stdout == b"x" * 1000
@@ -179,7 +178,8 @@ async def test_more_than_the_log_holds_ends_the_program(connection: grpc.aio.Cha
     assert await box.read_log(result.stdout_cut.log) == b"x" * 101_000
     _, heard = await collect(box.exec_stream("yes"))
     assert heard.ending is Ending.OUTPUT_LIMIT
-    await stub.DestroySandboxes(pb.DestroySandboxesRequest(sandbox_ids=[made.sandbox_id]))
+    await boxes.destroy([box])
+    await boxes.close()
 
 
 async def test_files_of_any_length_are_read_in_parts(box: ClientBox) -> None:
