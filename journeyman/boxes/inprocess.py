@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from threading import Lock
 
 from journeyman.boxes.paths import checked_path
-from journeyman.boxes.port import Ending, RunResult
+from journeyman.boxes.port import Ending, OutputCut, RunResult, Usage
 from journeyman.boxes.program import OUTPUT_BYTES, WORK_FOLDER, compile_program, run_program
 
 _one_at_a_time = Lock()
@@ -88,10 +88,20 @@ class InProcessBox:
             wall_s=wall_s,
             cpu_s=cpu_s,
             truncated=truncated,
+            used=Usage(output_bytes=len(stdout) + len(stderr)),
+            stdout_cut=_cut(stdout),
+            stderr_cut=_cut(stderr),
         )
 
     def _named(self, stream: bytes) -> bytes:
         return stream.replace(os.fsencode(self._folder), WORK_FOLDER.encode())
+
+
+def _cut(stream: bytes) -> OutputCut | None:
+    """As in a box that ends a program where it has written as much as is kept."""
+    if len(stream) <= OUTPUT_BYTES:
+        return None
+    return OutputCut(head_bytes=OUTPUT_BYTES, total_bytes=OUTPUT_BYTES)
 
 
 @contextlib.contextmanager

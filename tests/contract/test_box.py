@@ -10,7 +10,7 @@ from jm.sandbox.v1.sandbox_pb2_grpc import add_SandboxServiceServicer_to_server
 
 from journeyman.boxes.client import SandboxBoxes
 from journeyman.boxes.inprocess import inprocess_box
-from journeyman.boxes.port import Box, Ending
+from journeyman.boxes.port import Box, Ending, OutputCut
 from journeyman.errors import JourneymanError
 from journeyman.rpc.client import channel
 from journeyman.rpc.server import RpcServer
@@ -198,6 +198,8 @@ async def test_too_much_output_is_cut_and_said(open_box: OpenBox) -> None:
     assert result.ending is Ending.OUTPUT_LIMIT
     assert result.truncated
     assert result.stdout == b"x" * 65536
+    assert result.stdout_cut == OutputCut(head_bytes=65536, total_bytes=65536)
+    assert result.stderr_cut is None
 
 
 async def test_files_are_written_replaced_and_read(open_box: OpenBox) -> None:

@@ -48,6 +48,8 @@ class Outlet:
 
     def __init__(self, connection: socket.socket) -> None:
         self.connection = connection
+        self.fd = connection.fileno()
+        """The connection's, to be polled."""
         self._rest = memoryview(b"")
 
     @property

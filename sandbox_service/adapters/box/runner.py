@@ -133,7 +133,8 @@ class Runner:
             limit_itself(job.cpu_s, job.file_bytes)
             enter_folder(self._folder, job.folder)
             if job.source is not None:
-                os.environ.update(job.environment)
+                if job.environment:
+                    os.environ.update(job.environment)
                 become_python(job.source, job.argv, self._notes)
             become_command(job.argv, {**self._environment, **job.environment})
         finally:
@@ -143,7 +144,7 @@ class Runner:
         """Until the program ends or must."""
         exit_watch = ExitWatch(watched.pid)
         poll = select.poll()
-        poll.register(self._outlet.connection, select.POLLIN)
+        poll.register(self._outlet.fd, select.POLLIN)
         for fd in (exit_watch.fd, *watched.open_fds):
             if fd >= 0:
                 poll.register(fd, select.POLLIN)
@@ -166,15 +167,18 @@ class Runner:
     def _pass_on(self, watched: Watched, poll: select.poll, ready: Mapping[int, int]) -> None:
         """Reads what is ready and sends what is due, until the service takes no more; then the program's pipes have to wait for it."""
         was_free = self._outlet.is_free
-        self._listen(watched, ready.get(self._outlet.connection.fileno(), 0))
-        for fd in watched.outputs.keys() & ready.keys():
-            if self._outlet.is_free and not self._read(watched, fd):
+        if events := ready.get(self._outlet.fd):
+            self._listen(watched, events)
+        for fd, output in watched.outputs.items():
+            if fd not in ready or not self._outlet.is_free:
+                continue
+            if not self._read(watched, fd):
                 poll.unregister(fd)
-            if self._outlet.is_free and watched.outputs[fd].is_due:
-                self._outlet.send(watched.outputs[fd].name, watched.outputs[fd].pop())
+            if output.is_due:
+                self._outlet.send(output.name, output.pop())
         if self._outlet.is_free == was_free:
             return
-        poll.modify(self._outlet.connection, select.POLLIN if self._outlet.is_free else select.POLLIN | select.POLLOUT)
+        poll.modify(self._outlet.fd, select.POLLIN if self._outlet.is_free else select.POLLIN | select.POLLOUT)
         for fd in watched.open_fds:
             if self._outlet.is_free:
                 poll.register(fd, select.POLLIN)
