@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Se
 from journeyman.boxes.paths import checked_path
 from journeyman.boxes.port import BoxFailure, DirectoryEntry, Ending, OutputPiece, RunResult
 from journeyman.errors import ErrorCode, JourneymanError
+from sandbox_service.adapters.box_logs import remove_stale_logs
 from sandbox_service.adapters.isolation import AUTO, IsolationChoice, open_backend
 from sandbox_service.app import MAX_LEASE_S, Sandboxes
 from sandbox_service.core.programs import BoxRun, FilePart, Program, checked_env
@@ -143,6 +144,7 @@ async def local_boxes(
     isolation: str = AUTO, *, allow_weak: bool = False, shape: BoxShape | None = None
 ) -> AsyncIterator[LocalBoxes]:
     """Boxes of this machine's best isolation; all end with the context. PRECONDITION where there is none."""
+    remove_stale_logs()
     backend = await open_backend(IsolationChoice(isolation=isolation, allow_weak=allow_weak))
     app = Sandboxes(backend, max_boxes=_MAX_BOXES)
     try:

@@ -41,11 +41,13 @@ async def _grpc() -> AsyncIterator[StreamingBox]:
     await server.start()
     connection = channel(f"127.0.0.1:{server.port}")
     boxes = SandboxBoxes(connection)
-    yield await boxes.open(FILES, key="", lease_s=600.0)
-    await boxes.close()
-    await connection.close()
-    await server.stop(0.0)
-    await app.close()
+    try:
+        yield await boxes.open(FILES, key="", lease_s=600.0)
+    finally:
+        await boxes.close()
+        await connection.close()
+        await server.stop(0.0)
+        await app.close()
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module", params=["auto", "weak", "bwrap", "runsc", "grpc"])
