@@ -1,7 +1,7 @@
 """A seccomp filter without libseccomp: a deny list assembled into BPF. Loaded by every box init before it serves.
 
 What is denied is kernel surface that no task needs (mounts, namespaces, tracing, bpf, io_uring, keys, modules, clocks), sockets other than
-local and internet ones, and touching another process's limits. Unknown architectures are killed; the rest is allowed.
+local and internet ones, stocks shared by all boxes, and touching another process's limits. Unknown architectures are killed; the rest is allowed.
 """
 
 import errno
@@ -80,6 +80,8 @@ _DENIED: Final[dict[str, tuple[int | None, int | None]]] = {
     "migrate_pages": (256, 238),
     "move_pages": (279, 239),
 }
+# What the kernel counts for the host's user that makes boxes, so that one box could use up every other's.
+_SHARED_STOCK: Final = {"inotify_init": (253, None), "inotify_init1": (294, 26)}
 # The process that each of these acts on is its first argument.
 _SIGNALLING: Final = {
     "kill": (62, 129),
@@ -89,6 +91,15 @@ _SIGNALLING: Final = {
     "rt_tgsigqueueinfo": (297, 240),
     "pidfd_open": (434, 434),
 }
+# Likewise; a program that slows the first process of its box down would be watched late.
+_SCHEDULING: Final = {
+    "sched_setparam": (142, 118),
+    "sched_setscheduler": (144, 119),
+    "sched_setaffinity": (203, 122),
+    "sched_setattr": (314, 274),
+}
+# Kind and number of what is slowed down: a process, a group of processes, or all of a user's, which is refused.
+_PRIORITY: Final = {"setpriority": ((141, 140), 2), "ioprio_set": ((251, 30), 3)}
 _FCNTL: Final = (72, 25)
 _SIGNAL_OWNERS: Final = (8, 10, 15)
 """F_SETOWN, F_SETSIG, F_SETOWN_EX."""
@@ -122,12 +133,19 @@ def build_filter(machine: str, *, for_gvisor: bool = False) -> bytes:
     for numbers in _DENIED.values():
         if (number := numbers[column]) is not None:
             program += _when(number, [_refusal(errno.EPERM)])
+    for numbers in _SHARED_STOCK.values():
+        if (number := numbers[column]) is not None:
+            program += _when(number, [_refusal(errno.EMFILE)])  # used up: programs know how to do without
     program += _when(_CLONE3[column], [_refusal(errno.ENOSYS)])
     program += _when(_CLONE[column], _unless_clear(0, _NAMESPACE_FLAGS))
     for call in (_SOCKET, _SOCKETPAIR):
         program += _when(call[column], _unless_one_of(_LOCAL_FAMILIES))
     program += _when(_IOCTL[column], _if_one_of(1, _TERMINAL_INJECTION))
     program += _when(_PRLIMIT[column], _unless_zero(0))
+    for numbers in _SCHEDULING.values():
+        program += _when(numbers[column], _if_one_of(0, (1,)))
+    for numbers, of_user in _PRIORITY.values():
+        program += _when(numbers[column], [*_refused_if(0, of_user), *_refused_if(1, 1), (_RETURN, 0, 0, _ALLOW)])
     if for_gvisor:
         for numbers in _SIGNALLING.values():
             program += _when(numbers[column], _if_one_of(0, (1,)))
@@ -152,6 +170,11 @@ def _argument(index: int) -> Instruction:
 
 def _unless_clear(index: int, bits: int) -> list[Instruction]:
     return [_argument(index), (_JUMP_BITS, 0, 1, bits), _refusal(errno.EPERM), (_RETURN, 0, 0, _ALLOW)]
+
+
+def _refused_if(index: int, value: int) -> list[Instruction]:
+    """Goes on where an argument is another."""
+    return [_argument(index), (_JUMP_EQUAL, 0, 1, value), _refusal(errno.EPERM)]
 
 
 def _unless_zero(index: int) -> list[Instruction]:

@@ -30,6 +30,11 @@ NUMBERS = {
     "pidfd_open": (434, 434),
     "fcntl": (72, 25),
     "io_uring_setup": (425, 425),
+    "inotify_init1": (294, 26),
+    "sched_setaffinity": (203, 122),
+    "sched_setscheduler": (144, 119),
+    "setpriority": (141, 140),
+    "ioprio_set": (251, 30),
 }
 
 
@@ -125,3 +130,18 @@ def test_other_architectures_are_killed(machine: str) -> None:
 
 def test_the_x32_table_is_closed() -> None:
     assert run("x86_64", 0x40000000 | 165) == refused(errno.ENOSYS)
+
+
+def test_stocks_that_boxes_share_count_as_used_up(machine: str) -> None:
+    assert run(machine, nr(machine, "inotify_init1"), 0) == refused(errno.EMFILE)
+
+
+def test_the_first_process_cannot_be_slowed_down(machine: str) -> None:
+    for name in ("sched_setaffinity", "sched_setscheduler"):
+        assert run(machine, nr(machine, name), 1) == refused(errno.EPERM)
+        assert run(machine, nr(machine, name), 0) == run(machine, nr(machine, name), 17) == ALLOW
+    for name, of_process, of_group, of_user in (("setpriority", 0, 1, 2), ("ioprio_set", 1, 2, 3)):
+        for kind in (of_process, of_group):
+            assert run(machine, nr(machine, name), kind, 1) == refused(errno.EPERM)
+            assert run(machine, nr(machine, name), kind, 0) == run(machine, nr(machine, name), kind, 17) == ALLOW
+        assert run(machine, nr(machine, name), of_user, 0) == refused(errno.EPERM)
