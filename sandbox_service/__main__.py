@@ -28,10 +28,16 @@ async def build(settings: SandboxSettings) -> lifecycle.Assembly:
             allow_weak=settings.allow_weak,
             uid_first=settings.uid_first,
             python=settings.python,
+            max_spares=settings.max_spares,
         )
     )
     log.info("isolation", extra={"isolation": backend.isolation, "not_enforced": list(backend.not_enforced)})
-    app = Sandboxes(backend, max_boxes=settings.max_boxes, num_parallel=settings.parallel_runs)
+    app = Sandboxes(
+        backend,
+        max_boxes=settings.max_boxes,
+        max_snapshots=settings.max_snapshots,
+        num_parallel=settings.parallel_runs,
+    )
     shape = BoxShape(
         memory_bytes=settings.memory_bytes,
         max_processes=settings.max_processes,

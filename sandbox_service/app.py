@@ -5,23 +5,25 @@ import os
 import secrets
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from journeyman.boxes.paths import checked_path
 from journeyman.boxes.port import DirectoryEntry, Ending, OutputPiece, RunResult
 from journeyman.errors import ErrorCode, JourneymanError
 from sandbox_service.core.leases import Leases
 from sandbox_service.core.programs import BoxRun, FilePart, Program
-from sandbox_service.core.shape import BoxShape
+from sandbox_service.core.shape import BoxPlan
 from sandbox_service.parts import parts_of
 from sandbox_service.pieces import Pieces
-from sandbox_service.ports import Backend, LiveBox, PackedFiles
+from sandbox_service.ports import Backend, LiveBox, SavedFiles
+from sandbox_service.snapshots import Snapshot, Snapshots
 
 MIN_LEASE_S, DEFAULT_LEASE_S, MAX_LEASE_S = 1.0, 60.0, 3600.0
 MAX_WRITE_BYTES = 48 * 1024 * 1024
 """Of files in one call; a gRPC message holds 64 MiB."""
 MAX_ENTRIES = 10_000
 """Of a folder in one answer."""
+DEFAULT_MAX_SNAPSHOTS = 256
 _EXPIRY_LOOK_S = 0.5
 
 
@@ -38,14 +40,21 @@ class Sandboxes:
     """The application."""
 
     def __init__(
-        self, backend: Backend, *, max_boxes: int, num_parallel: int = 0, clock_s: Callable[[], float] = time.monotonic
+        self,
+        backend: Backend,
+        *,
+        max_boxes: int,
+        max_snapshots: int = DEFAULT_MAX_SNAPSHOTS,
+        num_parallel: int = 0,
+        clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._backend = backend
         self._max_boxes = max_boxes
         self._slots = asyncio.Semaphore(num_parallel or 2 * (os.cpu_count() or 1))
         self._clock_s = clock_s
         self._boxes: dict[str, LiveBox] = {}
-        self._shapes: dict[str, BoxShape] = {}
+        self._plans: dict[str, BoxPlan] = {}
+        self._snapshots = Snapshots(backend, max_snapshots)
         self._leases = Leases()
         self._by_key: dict[str, asyncio.Task[BoxLease]] = {}
         self._key_of: dict[str, str] = {}
@@ -57,27 +66,63 @@ class Sandboxes:
         return self._backend.isolation
 
     @property
+    def forking(self) -> str:
+        """How files are forked: overlay, or copy with the reason."""
+        return self._backend.forking
+
+    @property
+    def num_ready(self) -> int:
+        """Boxes made ahead of demand."""
+        return self._backend.num_ready
+
+    @property
     def limits_enforced(self) -> tuple[Sequence[str], Sequence[str]]:
         """What is enforced, and what is not, each with its reason."""
         return self._backend.enforced, self._backend.not_enforced
 
-    async def create(self, key: str, files: Mapping[str, bytes], shape: BoxShape, lease_s: float) -> BoxLease:
+    async def create(self, key: str, files: Mapping[str, bytes], plan: BoxPlan, lease_s: float) -> BoxLease:
         """A box with files. Repeating a key gives the box made first, for as long as it lives."""
         if not key:
-            return await self._make(files, None, shape, lease_s)
+            return await self._make(files, None, plan, lease_s)
         task = self._by_key.get(key)
         if task is None:
-            task = self._by_key[key] = asyncio.ensure_future(self._make(files, None, shape, lease_s, key))
+            task = self._by_key[key] = asyncio.ensure_future(self._make(files, None, plan, lease_s, key))
             task.add_done_callback(lambda done: self._forget_failure(key, done))
         made = await asyncio.shield(task)
         return self._lease(made.box_id)
 
     async def fork(self, box_id: str, count: int, lease_s: float) -> list[BoxLease]:
-        """count more boxes with the same files."""
-        box = self._box(box_id)
-        shape = self._shapes[box_id]
-        packed = await box.pack()
-        return list(await asyncio.gather(*(self._make({}, packed, shape, lease_s) for _ in range(count))))
+        """count more boxes with the same files. PRECONDITION while a program runs in the box."""
+        saved = await self._box(box_id).save()
+        try:
+            return await self._make_all(saved, self._plans[box_id], count, lease_s)
+        finally:
+            self._backend.discard(saved)
+
+    async def fork_snapshot(self, snapshot_id: str, count: int, lease_s: float) -> list[BoxLease]:
+        """count boxes with the files of a snapshot."""
+        snapshot = self._snapshots.get(snapshot_id)
+        return await self._make_all(snapshot.saved, snapshot.plan, count, lease_s)
+
+    async def snapshot(self, box_id: str, lease_s: float) -> BoxLease:
+        """Keeps a box as it is; id and life of the snapshot. PRECONDITION while a program runs in the box."""
+        until_s = self._clock_s() + _checked_lease_s(lease_s)
+        self._snapshots.refuse_more()
+        plan = self._plan(box_id)
+        saved = await self._box(box_id).save()
+        return BoxLease(box_id=self._snapshots.add(Snapshot(saved=saved, plan=plan), until_s), left_s=lease_s)
+
+    async def restore(self, box_id: str, snapshot_id: str) -> None:
+        """Makes a box what it was, or another was, at a snapshot; its limits stay. PRECONDITION while a program runs in it."""
+        box, snapshot = self._box(box_id), self._snapshots.get(snapshot_id)
+        await box.restore(snapshot.saved)
+        if box_id in self._plans:
+            self._plans[box_id] = replace(snapshot.plan, shape=self._plans[box_id].shape)
+        await box.settle(snapshot.plan.env, snapshot.plan.folder)
+
+    def delete_snapshots(self, snapshot_ids: Sequence[str]) -> None:
+        """Lets snapshots go; unknown ids are ignored."""
+        self._snapshots.delete(snapshot_ids)
 
     async def run_batch(self, runs: Sequence[tuple[str, Program]]) -> list[BoxRun]:
         """Results in the order of the programs. A box that is not there is an infrastructure error of its own run only."""
@@ -139,12 +184,15 @@ class Sandboxes:
         return box_id in self._boxes
 
     def renew(self, box_ids: Sequence[str], lease_s: float) -> list[str]:
-        """Extends leases; gives the ids that are gone."""
+        """Extends leases of boxes and snapshots; gives the ids that are gone."""
         until_s = self._clock_s() + _checked_lease_s(lease_s)
+        lost = []
         for box_id in box_ids:
             if box_id in self._boxes:
                 self._leases.grant(box_id, until_s)
-        return [box_id for box_id in box_ids if box_id not in self._boxes]
+            elif not self._snapshots.renew(box_id, until_s):
+                lost.append(box_id)
+        return lost
 
     async def destroy(self, box_ids: Sequence[str], reason: str = "") -> None:
         """Destroys boxes; unknown ids are ignored. An empty reason means that a client asked for it."""
@@ -159,6 +207,7 @@ class Sandboxes:
         """Destroys boxes whose lease has ended, until stop is set. Raises where no more boxes can be made."""
         while not stop.is_set():
             await self.destroy(self._leases.expired(self._clock_s()), "its lease ended")
+            self._snapshots.delete_expired(self._clock_s())
             if self._backend.lost.is_set():
                 raise JourneymanError(ErrorCode.UNAVAILABLE, "the process that makes boxes has ended")
             try:
@@ -172,13 +221,17 @@ class Sandboxes:
         await self.destroy(list(self._boxes), "the service stops")
         await self._backend.close()
 
+    async def _make_all(self, saved: SavedFiles, plan: BoxPlan, count: int, lease_s: float) -> list[BoxLease]:
+        """count boxes, or none."""
+        making = [asyncio.ensure_future(self._make({}, saved, plan, lease_s)) for _ in range(count)]
+        made = await asyncio.gather(*making, return_exceptions=True)
+        if not (failures := [failure for failure in made if isinstance(failure, BaseException)]):
+            return [box for box in made if isinstance(box, BoxLease)]
+        await self.destroy([box.box_id for box in made if isinstance(box, BoxLease)], "others could not be made")
+        raise failures[0]
+
     async def _make(
-        self,
-        files: Mapping[str, bytes],
-        packed: PackedFiles | None,
-        shape: BoxShape,
-        lease_s: float,
-        key: str = "",
+        self, files: Mapping[str, bytes], saved: SavedFiles | None, plan: BoxPlan, lease_s: float, key: str = ""
     ) -> BoxLease:
         until_s = self._clock_s() + _checked_lease_s(lease_s)
         _check_files(files)
@@ -187,22 +240,22 @@ class Sandboxes:
             raise JourneymanError(ErrorCode.EXHAUSTED, message)
         self._num_coming += 1
         try:
-            box = await self._filled(files, packed, shape)
+            box = await self._filled(files, saved, plan)
         finally:
             self._num_coming -= 1
         box_id = secrets.token_hex(8)
         self._boxes[box_id] = box
-        self._shapes[box_id] = shape
+        self._plans[box_id] = plan
         self._key_of[box_id] = key
         self._leases.grant(box_id, until_s)
         return self._lease(box_id)
 
-    async def _filled(self, files: Mapping[str, bytes], packed: PackedFiles | None, shape: BoxShape) -> LiveBox:
-        box = await self._backend.create(shape)
+    async def _filled(self, files: Mapping[str, bytes], saved: SavedFiles | None, plan: BoxPlan) -> LiveBox:
+        box = await self._backend.create(plan.shape, saved)
         try:
-            if packed is not None:
-                await box.unpack(packed)
-            elif files:
+            if plan.env or plan.folder:
+                await box.settle(plan.env, plan.folder)
+            if files:
                 await box.write(files)
         except BaseException:
             await box.destroy("it could not be filled")
@@ -219,7 +272,7 @@ class Sandboxes:
     def _remove(self, box_id: str) -> LiveBox | None:
         self._leases.drop(box_id)
         self._by_key.pop(self._key_of.pop(box_id, ""), None)
-        self._shapes.pop(box_id, None)
+        self._plans.pop(box_id, None)
         return self._boxes.pop(box_id, None)
 
     def _forget_failure(self, key: str, done: "asyncio.Task[BoxLease]") -> None:
@@ -232,6 +285,10 @@ class Sandboxes:
                 ErrorCode.NOT_FOUND, f"there is no box {box_id!r}: its lease ended or it was destroyed"
             )
         return box
+
+    def _plan(self, box_id: str) -> BoxPlan:
+        self._box(box_id)
+        return self._plans[box_id]
 
     def _lease(self, box_id: str) -> BoxLease:
         return BoxLease(box_id=box_id, left_s=self._leases.until_s(box_id) - self._clock_s())

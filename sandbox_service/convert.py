@@ -12,7 +12,7 @@ from journeyman.convert.times import seconds_from_duration
 from journeyman.errors import ErrorCode, JourneymanError
 from sandbox_service.app import DEFAULT_LEASE_S
 from sandbox_service.core.programs import BoxRun, Program, checked_env
-from sandbox_service.core.shape import RANGES, BoxShape
+from sandbox_service.core.shape import RANGES, BoxPlan, BoxShape
 
 MAX_LIMIT_S = 3600.0
 
@@ -26,6 +26,15 @@ def shape_from_proto(message: pb.BoxLimits, default: BoxShape) -> BoxShape:
             message_text = f"limits.{name} = {value}: must be from {least} to {most}, or 0 for the service's default"
             raise JourneymanError(ErrorCode.INVALID_INPUT, message_text)
     return BoxShape.from_json({name: value or default.to_json()[name] for name, value in wanted.items()})
+
+
+def plan_from_proto(message: pb.CreateSandboxRequest, default: BoxShape) -> BoxPlan:
+    """Limits, environment and folder of a box. INVALID_INPUT where one is absurd."""
+    return BoxPlan(
+        shape=shape_from_proto(message.limits, default),
+        env=checked_env(message.env),
+        folder=checked_path(message.folder) if message.folder else "",
+    )
 
 
 def files_from_proto(files: Iterable[pb.BoxFile]) -> dict[str, bytes]:

@@ -2,14 +2,22 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import NewType, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 from journeyman.boxes.port import DirectoryEntry, OutputPiece
 from sandbox_service.core.programs import BoxRun, FilePart, Program
 from sandbox_service.core.shape import BoxShape
 
-PackedFiles = NewType("PackedFiles", bytes)
-"""The files of a box, in a form that only boxes read: to the service they are opaque."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedFiles:
+    """The files of a box at one moment, opaque to the application. Given back to Backend.discard when they are not wanted any more."""
+
+    packed: bytes | None = None
+    """A copy; None where they are shared."""
+    layers: tuple[int, ...] = ()
+    """Where they are shared: what to stand on, the newest first."""
 
 
 class Listener(Protocol):
@@ -59,12 +67,12 @@ class LiveBox(Protocol):
         """Regular files below the working folder; the rest is left out."""
         ...
 
-    async def pack(self) -> PackedFiles:
-        """All its files. PRECONDITION where programs have left the box unfit for it."""
+    async def save(self) -> SavedFiles:
+        """All its files as they are. PRECONDITION while a program runs, and where programs have left the box unfit for it."""
         ...
 
-    async def unpack(self, packed: PackedFiles) -> None:
-        """Fills an empty box."""
+    async def restore(self, saved: SavedFiles) -> None:
+        """Gives it other files in place of its own; processes, and what its programs broke, are gone. PRECONDITION while a program runs."""
         ...
 
     async def destroy(self, reason: str) -> None:
@@ -83,8 +91,20 @@ class Backend(Protocol):
     lost: asyncio.Event
     """Set when no more boxes can be made and all are gone."""
 
-    async def create(self, shape: BoxShape) -> LiveBox:
-        """An empty box. UNAVAILABLE where it cannot be made."""
+    @property
+    def num_ready(self) -> int:
+        """Boxes made ahead of demand."""
+        ...
+
+    forking: str
+    """overlay: shared in constant time; or copy, with the reason after a colon."""
+
+    async def create(self, shape: BoxShape, saved: SavedFiles | None = None) -> LiveBox:
+        """A box, empty but for saved files. UNAVAILABLE where it cannot be made."""
+        ...
+
+    def discard(self, saved: SavedFiles) -> None:
+        """Lets saved files go. Boxes made of them live on."""
         ...
 
     async def close(self) -> None:

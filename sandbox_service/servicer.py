@@ -17,15 +17,16 @@ from sandbox_service.convert import (
     event_to_proto,
     files_from_proto,
     lease_s_from_proto,
+    plan_from_proto,
     program_from_proto,
     python_from_proto,
     run_to_proto,
-    shape_from_proto,
 )
 from sandbox_service.core.programs import Program
 from sandbox_service.core.shape import BoxShape
 
 MAX_BATCH = 1024
+PYTHON_IMAGE = "python"
 
 
 class SandboxServicer(SandboxServiceServicer):
@@ -41,8 +42,14 @@ class SandboxServicer(SandboxServiceServicer):
     ) -> pb.CreateSandboxResponse:
         """See the proto."""
         lease_s = lease_s_from_proto(request.HasField("lease"), request.lease)
-        shape = shape_from_proto(request.limits, self._default_shape)
-        made = await self._app.create(request.idempotency_key, files_from_proto(request.files), shape, lease_s)
+        if request.image not in ("", PYTHON_IMAGE):
+            message = f"image = {request.image!r}: there is only {PYTHON_IMAGE!r}"
+            raise JourneymanError(ErrorCode.NOT_FOUND, message)
+        if request.egress:
+            message = f"egress = {list(request.egress)}: boxes have no network here; leave it empty"
+            raise JourneymanError(ErrorCode.PRECONDITION, message)
+        plan = plan_from_proto(request, self._default_shape)
+        made = await self._app.create(request.idempotency_key, files_from_proto(request.files), plan, lease_s)
         return pb.CreateSandboxResponse(
             sandbox_id=made.box_id, isolation=self._app.isolation, until=_until(made.left_s)
         )
@@ -54,9 +61,36 @@ class SandboxServicer(SandboxServiceServicer):
         if not 1 <= request.count <= MAX_BATCH:
             raise JourneymanError(ErrorCode.INVALID_INPUT, f"count = {request.count}: must be from 1 to {MAX_BATCH}")
         lease_s = lease_s_from_proto(request.HasField("lease"), request.lease)
-        forked = await self._app.fork(request.sandbox_id, request.count, lease_s)
+        if bool(request.sandbox_id) == bool(request.snapshot_id):
+            raise JourneymanError(ErrorCode.INVALID_INPUT, "name either a sandbox_id or a snapshot_id to fork")
+        if request.snapshot_id:
+            forked = await self._app.fork_snapshot(request.snapshot_id, request.count, lease_s)
+        else:
+            forked = await self._app.fork(request.sandbox_id, request.count, lease_s)
         until = _until(min(box.left_s for box in forked))
         return pb.ForkSandboxResponse(sandbox_ids=[box.box_id for box in forked], until=until)
+
+    async def SnapshotSandbox(
+        self, request: pb.SnapshotSandboxRequest, context: grpc.ServicerContext
+    ) -> pb.SnapshotSandboxResponse:
+        """See the proto."""
+        lease_s = lease_s_from_proto(request.HasField("lease"), request.lease)
+        made = await self._app.snapshot(request.sandbox_id, lease_s)
+        return pb.SnapshotSandboxResponse(snapshot_id=made.box_id, until=_until(made.left_s))
+
+    async def RestoreSandbox(
+        self, request: pb.RestoreSandboxRequest, context: grpc.ServicerContext
+    ) -> pb.RestoreSandboxResponse:
+        """See the proto."""
+        await self._app.restore(request.sandbox_id, request.snapshot_id)
+        return pb.RestoreSandboxResponse()
+
+    async def DeleteSnapshots(
+        self, request: pb.DeleteSnapshotsRequest, context: grpc.ServicerContext
+    ) -> pb.DeleteSnapshotsResponse:
+        """See the proto."""
+        self._app.delete_snapshots(request.snapshot_ids)
+        return pb.DeleteSnapshotsResponse()
 
     async def Exec(self, request: pb.ExecRequest, context: grpc.ServicerContext) -> AsyncIterator[pb.ExecResponse]:
         """See the proto. A client that does not read is not written to, and so holds its program back."""
@@ -132,7 +166,13 @@ class SandboxServicer(SandboxServiceServicer):
     ) -> pb.GetCapabilitiesResponse:
         """See the proto."""
         enforced, not_enforced = self._app.limits_enforced
-        return pb.GetCapabilitiesResponse(isolation=self._app.isolation, enforced=enforced, not_enforced=not_enforced)
+        return pb.GetCapabilitiesResponse(
+            isolation=self._app.isolation,
+            enforced=enforced,
+            not_enforced=not_enforced,
+            forking=self._app.forking,
+            images=[pb.ImageInfo(name=PYTHON_IMAGE, has_python=True, num_ready=self._app.num_ready)],
+        )
 
 
 def _until(left_s: float) -> Timestamp:

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -29,6 +29,9 @@ class LaunchedBox:
     """Kills its init and so all its processes."""
     counters: Callable[[], Awaitable[BoxCounters]]
     """As they stand."""
+    keep: Callable[[int], Awaitable[None]] | None = None
+    """Makes the files that it has written a layer, with a number that the caller chooses; after that it must be ended. None where files can
+    only be copied."""
 
 
 class Launcher(Protocol):
@@ -37,8 +40,18 @@ class Launcher(Protocol):
     lost: asyncio.Event
     """Set when it cannot start any more and its boxes are gone."""
 
-    async def launch(self, shape: BoxShape) -> LaunchedBox:
-        """A box whose init will say ready or failed. UNAVAILABLE where it cannot even be started."""
+    num_ready: int
+    """Boxes made ahead of demand."""
+
+    async def launch(self, shape: BoxShape, layers: Sequence[int] = ()) -> LaunchedBox:
+        """A box whose init will say ready or failed. UNAVAILABLE where it cannot even be started.
+
+        layers: what it starts with, the newest first; none where the launcher's boxes have no keep.
+        """
+        ...
+
+    def drop(self, layer: int) -> None:
+        """Forgets a layer; boxes that stand on it live on."""
         ...
 
     async def close(self) -> None:

@@ -4,11 +4,13 @@ import asyncio
 
 from journeyman.errors import JourneymanError
 from sandbox_service.adapters.launching import Launcher
-from sandbox_service.adapters.linked_box import LinkedBox
+from sandbox_service.adapters.layer_counts import LayerCounts
+from sandbox_service.adapters.savable_box import SavableBox, Workshop
 from sandbox_service.core.programs import Program
 from sandbox_service.core.shape import BoxShape
+from sandbox_service.ports import SavedFiles
 
-_READY_S = 15.0
+OVERLAY = "overlay"
 _CONTROL = Program(source="print(6 * 7)", timeout_s=2.0, cpu_s=2.0)
 
 
@@ -19,16 +21,29 @@ class LinkedBackend:
         self, launcher: Launcher, isolation: str, enforced: tuple[str, ...], not_enforced: tuple[str, ...]
     ) -> None:
         self._launcher = launcher
+        self._counts = LayerCounts(launcher)
+        self._workshop = Workshop(
+            launcher=launcher, counts=self._counts, has_layers=lambda: self.forking == OVERLAY, control=self._control
+        )
         self.isolation = isolation
         self.enforced = enforced
         self.not_enforced = not_enforced
+        self.forking = OVERLAY
+        """overlay, or copy with its reason after a colon."""
         self.lost: asyncio.Event = launcher.lost
 
-    async def create(self, shape: BoxShape) -> LinkedBox:
+    @property
+    def num_ready(self) -> int:
         """See Backend."""
-        box = LinkedBox(await self._launcher.launch(shape), shape, self._control)
-        await box.wait_until_ready(_READY_S)
-        return box
+        return self._launcher.num_ready
+
+    async def create(self, shape: BoxShape, saved: SavedFiles | None = None) -> SavableBox:
+        """See Backend."""
+        return await SavableBox.make(shape, self._workshop, saved)
+
+    def discard(self, saved: SavedFiles) -> None:
+        """See Backend."""
+        self._counts.release(saved.layers)
 
     async def close(self) -> None:
         """See Backend."""

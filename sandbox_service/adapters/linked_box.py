@@ -20,7 +20,7 @@ from sandbox_service.adapters.run_output import RunOutput
 from sandbox_service.core.endings import RunFacts, explain
 from sandbox_service.core.programs import BoxRun, FilePart, Program
 from sandbox_service.core.shape import BoxShape
-from sandbox_service.ports import Listener, PackedFiles
+from sandbox_service.ports import Listener
 
 _GRACE_S = 5.0
 """How much longer than its program a box's init may take before it counts as broken: killing, a control program, a busy machine."""
@@ -35,15 +35,18 @@ _DYING_S = 2.0
 class LinkedBox:
     """One box."""
 
-    def __init__(self, launched: LaunchedBox, shape: BoxShape, control: Callable[[], Awaitable[bool]]) -> None:
+    def __init__(
+        self, launched: LaunchedBox, link: BoxLink, shape: BoxShape, control: Callable[[], Awaitable[bool]]
+    ) -> None:
         self._launched = launched
-        self._link = BoxLink(launched)
+        self._link = link
         self._shape = shape
         self._control = control
         """Whether a trivial program runs normally in a fresh box."""
         self._lock = asyncio.Lock()
         self._counted = BoxCounters()
         self._num_runs = 0
+        self._is_running = False
         self._env: tuple[str, ...] = ()
         self._folder = ""
         self._logs = BoxLogs()
@@ -52,24 +55,13 @@ class LinkedBox:
         self._spent: Ending | None = None
         self._destroyed_for: str | None = None
 
-    async def wait_until_ready(self, within_s: float) -> None:
-        """UNAVAILABLE where it does not come up."""
-        try:
-            async with asyncio.timeout(within_s):
-                frame = await self._link.next_frame()
-        except (BoxGone, TimeoutError) as error:
-            await self.destroy("it did not come up")
-            raise JourneymanError(ErrorCode.UNAVAILABLE, f"a box did not come up: {error}") from error
-        if frame.text("op") != "ready":
-            await self.destroy("it did not come up")
-            raise JourneymanError(ErrorCode.UNAVAILABLE, f"a box did not come up: {frame.text('error')}")
-
     async def run(self, program: Program, listener: Listener | None = None) -> BoxRun:
         """See LiveBox."""
         async with self._lock:
             if self._spent is not None:
                 return _without_output(self._spent, "")
             self._num_runs += 1
+            self._is_running = True
             output = RunOutput(self._shape, self._logs, self._num_runs, listener)
             try:
                 frame = await self._converse(program, output, listener)
@@ -81,14 +73,14 @@ class LinkedBox:
             except (BoxGone, FrameError) as error:
                 return await self._lose(str(error))
             finally:
+                self._is_running = False
                 output.close()
 
     async def settle(self, env: Sequence[str], folder: str) -> None:
         """See LiveBox."""
-        self._env, self._folder = tuple(env), folder
-        frame = await self._ask({"op": "folder", "path": folder}, ()) if folder else None
-        if frame is not None and (error := frame.text("error")):
-            raise JourneymanError(ErrorCode.INVALID_INPUT, f"the box's folder cannot be made: {error}")
+        async with self._lock:
+            self._env, self._folder = tuple(env), folder
+            await self._make_folder()
 
     async def write(self, files: Mapping[str, bytes]) -> None:
         """See LiveBox."""
@@ -122,21 +114,6 @@ class LinkedBox:
         frame = await self._find(path, {"op": "list", "path": path, "max_entries": max_entries})
         return entries_of(frame), frame.flag("truncated")
 
-    async def pack(self) -> PackedFiles:
-        """See LiveBox."""
-        frame = await self._ask({"op": "pack"}, ())
-        error = "its programs broke it" if frame is None else frame.text("error")
-        if frame is None or error:
-            raise JourneymanError(ErrorCode.PRECONDITION, f"the box cannot be forked: {error}")
-        return PackedFiles(frame.raw)
-
-    async def unpack(self, packed: PackedFiles) -> None:
-        """See LiveBox."""
-        frame = await self._ask({"op": "unpack"}, (packed,))
-        if frame is None or (error := frame.text("error")):
-            reason = "it is gone" if frame is None else error
-            raise JourneymanError(ErrorCode.UNAVAILABLE, f"a forked box could not be filled: {reason}")
-
     async def destroy(self, reason: str) -> None:
         """See LiveBox."""
         if self._destroyed_for is None:
@@ -145,6 +122,12 @@ class LinkedBox:
             self._listener.release()
         await self._end()
         self._logs.remove()
+
+    async def _make_folder(self) -> None:
+        """Makes the folder that programs start in."""
+        frame = await self._ask_now({"op": "folder", "path": self._folder}, ()) if self._folder else None
+        if frame is not None and (error := frame.text("error")):
+            raise JourneymanError(ErrorCode.INVALID_INPUT, f"the box's folder cannot be made: {error}")
 
     async def _converse(self, program: Program, output: RunOutput, listener: Listener | None) -> Frame:
         """Runs the program; takes its output and gives the answer."""
@@ -271,6 +254,24 @@ class LinkedBox:
                 return await asyncio.shield(self._launched.ended)
         except TimeoutError:
             return None
+
+
+async def wait_until_ready(launched: LaunchedBox, link: BoxLink, within_s: float) -> None:
+    """Until a new box's init serves. UNAVAILABLE where it does not come up; then it is ended."""
+    try:
+        async with asyncio.timeout(within_s):
+            frame = await link.next_frame()
+        error = "" if frame.text("op") == "ready" else frame.text("error")
+    except (BoxGone, FrameError, TimeoutError) as failure:
+        error = str(failure) or "no answer"
+    except asyncio.CancelledError:
+        launched.kill()
+        link.close()
+        raise
+    if error:
+        launched.kill()
+        link.close()
+        raise JourneymanError(ErrorCode.UNAVAILABLE, f"a box did not come up: {error}")
 
 
 def _without_output(ending: Ending, reason: str, *, control_passed: bool = False) -> BoxRun:

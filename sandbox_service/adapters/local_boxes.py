@@ -13,7 +13,7 @@ from sandbox_service.adapters.box_logs import remove_stale_logs
 from sandbox_service.adapters.isolation import AUTO, IsolationChoice, open_backend
 from sandbox_service.app import MAX_LEASE_S, Sandboxes
 from sandbox_service.core.programs import BoxRun, FilePart, Program, checked_env
-from sandbox_service.core.shape import BoxShape
+from sandbox_service.core.shape import BoxPlan, BoxShape
 
 _MAX_BOXES = 4096
 
@@ -122,7 +122,7 @@ class LocalBoxes:
     async def open(self, files: Mapping[str, bytes], *, key: str, lease_s: float) -> LocalBox:
         """A box with files. Repeating key gives the same box. lease_s is ignored."""
         with _lost_is_failure():
-            made = await self._app.create(key, files, self._shape, MAX_LEASE_S)
+            made = await self._app.create(key, files, BoxPlan(shape=self._shape), MAX_LEASE_S)
         return LocalBox(self._app, made.box_id)
 
     async def open_group(self, files: Mapping[str, bytes], count: int, *, key: str, lease_s: float) -> list[LocalBox]:

@@ -7,10 +7,11 @@ import asyncio
 import contextlib
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from journeyman.errors import ErrorCode, JourneymanError
@@ -18,6 +19,8 @@ from sandbox_service.adapters.launching import BoxCounters, LaunchedBox
 from sandbox_service.core.shape import BoxShape
 
 _START_S = 10.0
+MAX_SPARES = 16
+"""Boxes made ahead of demand at most."""
 _MAX_MESSAGE_BYTES = 64 * 1024
 _SOURCES = Path(__file__).resolve().parents[2]
 _BOOT = "import sys; sys.path.insert(0, sys.argv.pop(1)); from sandbox_service.adapters.zygote.main import main; main(sys.argv[1:])"
@@ -35,6 +38,10 @@ class ZygoteProcess:
         self._ready: asyncio.Future[Mapping[str, str | int]] = asyncio.get_running_loop().create_future()
         self._endings: dict[int, asyncio.Future[BoxCounters]] = {}
         self._counters: dict[int, asyncio.Future[BoxCounters]] = {}
+        self._kept: dict[int, asyncio.Future[str]] = {}
+        """Answers awaited about files to be kept, by box number; empty where they were."""
+        self.num_ready = 0
+        """Boxes that the zygote has made ahead of demand."""
         self.controllers: frozenset[str] = frozenset()
         """Which of memory and pids are limited for whole boxes."""
         self.no_cgroups = ""
@@ -43,15 +50,19 @@ class ZygoteProcess:
         """Set when the zygote is gone and with it every box."""
 
     @classmethod
-    async def start(cls, isolation: str, uid_first: int, python: str = sys.executable) -> "ZygoteProcess":
+    async def start(
+        cls, isolation: str, uid_first: int, python: str = sys.executable, max_spares: int = MAX_SPARES
+    ) -> "ZygoteProcess":
         """PRECONDITION names the cause where this kind of isolation cannot be had."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         life_read, life_write = os.pipe()
         orders = {
             "isolation": isolation,
             "uid_first": uid_first,
+            "max_spares": max_spares,
             "control_fd": theirs.fileno(),
             "life_fd": life_read,
+            "tool": shutil.which(isolation) or "",
         }
         try:
             process = subprocess.Popen(  # noqa: ASYNC220  # it only starts it
@@ -90,13 +101,14 @@ class ZygoteProcess:
         self.controllers = frozenset(filter(None, str(answer["controllers"]).split(",")))
         self.no_cgroups = str(answer["no_cgroups"])
 
-    async def launch(self, shape: BoxShape) -> LaunchedBox:
+    async def launch(self, shape: BoxShape, layers: Sequence[int] = ()) -> LaunchedBox:
         """See Launcher."""
         self._num_started += 1
         number = self._num_started
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         ours.setblocking(False)
-        order = json.dumps({"op": "start", "number": number, "shape": shape.to_json()}).encode()
+        start = {"op": "start", "number": number, "shape": shape.to_json(), "layers": list(layers)}
+        order = json.dumps(start).encode()
         with theirs:
             try:
                 socket.send_fds(self._control, [order], [theirs.fileno()])
@@ -110,7 +122,19 @@ class ZygoteProcess:
             ended=ended,
             kill=lambda: self._order("kill", number),
             counters=lambda: self._ask_counters(number),
+            keep=lambda layer: self._keep(number, layer),
         )
+
+    def drop(self, layer: int) -> None:
+        """See Launcher."""
+        self._order("drop", layer)
+
+    async def _keep(self, number: int, layer: int) -> None:
+        """Makes what box number has written a layer; PRECONDITION where it cannot be."""
+        answer = self._kept[number] = asyncio.get_running_loop().create_future()
+        self._order("keep", number, layer=layer)
+        if error := await answer:
+            raise JourneymanError(ErrorCode.PRECONDITION, f"the files of the box cannot be kept: {error}")
 
     async def _ask_counters(self, number: int) -> BoxCounters:
         ended = self._endings.get(number)
@@ -129,9 +153,9 @@ class ZygoteProcess:
         self._lose("closed")
         await asyncio.get_running_loop().run_in_executor(None, self._process.wait)
 
-    def _order(self, what: str, number: int) -> None:
+    def _order(self, what: str, number: int, **more: int) -> None:
         with contextlib.suppress(OSError):  # a zygote that is gone has taken its boxes with it
-            self._control.send(json.dumps({"op": what, "number": number}).encode())
+            self._control.send(json.dumps({"op": what, "number": number, **more}).encode())
 
     def _hear(self) -> None:
         """Takes every message that is there."""
@@ -153,6 +177,13 @@ class ZygoteProcess:
                 self._ready.set_result(message)
             return
         number = int(message["number"])
+        if what == "spares":
+            self.num_ready = number
+            return
+        if what == "kept":
+            if (kept := self._kept.pop(number, None)) is not None and not kept.done():
+                kept.set_result(str(message["error"]))
+            return
         found = BoxCounters(
             num_oom_kills=int(message.get("num_oom_kills", 0)),
             num_fork_refusals=int(message.get("num_fork_refusals", 0)),
@@ -177,6 +208,9 @@ class ZygoteProcess:
         for future in [*self._endings.values(), *self._counters.values()]:
             if not future.done():
                 future.set_result(BoxCounters())
+        for kept in self._kept.values():
+            if not kept.done():
+                kept.set_result(reason)
 
 
 def box_environment() -> dict[str, str]:

@@ -46,3 +46,14 @@ RANGES: Mapping[str, tuple[int, int]] = {
     "max_open_files": (32, 65536),
 }
 """Least and most of each limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoxPlan:
+    """What stays the same of a box while its files change."""
+
+    shape: BoxShape
+    env: tuple[str, ...] = ()
+    """NAME=VALUE, for all its programs."""
+    folder: str = ""
+    """Where they start, relative to the working folder."""

@@ -29,6 +29,8 @@ from sandbox_service.adapters.box.program import (
     take_streams,
 )
 
+_MAX_PENDING_SIGNALS = 256
+"""The kernel counts them for a user of the host, so one box could use up all."""
 _READ_BYTES = 64 * 1024
 _LOOK_S = 0.05
 """Shortest time between two looks at the CPU that a program uses."""
@@ -305,5 +307,6 @@ def apply_rlimits(memory_bytes: int, max_processes: int, disk_bytes: int) -> Non
         _, hard = resource.getrlimit(which)
         limit = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(which, (limit, limit))
-    with contextlib.suppress(ValueError):  # gVisor's kernel has no message queues, so it refuses to limit them
-        resource.setrlimit(resource.RLIMIT_MSGQUEUE, (0, 0))
+    for which, value in ((resource.RLIMIT_MSGQUEUE, 0), (resource.RLIMIT_SIGPENDING, _MAX_PENDING_SIGNALS)):
+        with contextlib.suppress(ValueError):  # gVisor's kernel has none for the whole host, and refuses to limit them
+            resource.setrlimit(which, (value, value))

@@ -26,12 +26,15 @@ LAST_CAPABILITY = 63
 
 _SIGCHLD = 17
 _AT_RECURSIVE, _AT_FDCWD, _AT_EMPTY_PATH = 0x8000, -100, 0x1000
-_MOUNT_ATTR_RDONLY, _MOUNT_ATTR_NOSUID, _MOUNT_ATTR_NODEV = 1, 2, 4
+_MOUNT_ATTR_RDONLY, _MOUNT_ATTR_NOSUID, _MOUNT_ATTR_NODEV, _MOUNT_ATTR_IDMAP = 1, 2, 4, 1 << 20
+_OPEN_TREE_CLONE, _MOVE_MOUNT_F_EMPTY_PATH = 1, 4
 _NUMBERS: Final = {
     "x86_64": {
         "clone": 56,
         "pivot_root": 155,
         "capset": 126,
+        "open_tree": 428,
+        "move_mount": 429,
         "openat2": 437,
         "mount_setattr": 442,
         "sched_setattr": 314,
@@ -40,6 +43,8 @@ _NUMBERS: Final = {
         "clone": 220,
         "pivot_root": 41,
         "capset": 91,
+        "open_tree": 428,
+        "move_mount": 429,
         "openat2": 437,
         "mount_setattr": 442,
         "sched_setattr": 274,
@@ -86,6 +91,11 @@ def unshare(flags: int) -> None:
     _check(int(_libc.unshare(flags)), "unshare")
 
 
+def enter_mount_namespace(fd: int) -> None:
+    """Moves the caller into a mount namespace; its root and working folder become that one's."""
+    _check(int(_libc.setns(fd, CLONE_NEWNS)), "setns")
+
+
 def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
     """mount(2); empty strings are passed as NULL."""
     encoded = [os.fsencode(text) if text else None for text in (source, target, kind)]
@@ -110,6 +120,27 @@ def enter_root(folder: str) -> None:
     _system_call("pivot_root", b".", b".")
     _check(int(_libc.umount2(b".", MNT_DETACH)), "umount the old root")
     os.chdir("/")
+
+
+def unmount(target: str) -> None:
+    """Takes the mount at target away; who has it open keeps it."""
+    _check(int(_libc.umount2(os.fsencode(target), MNT_DETACH)), f"umount {target}")
+
+
+def open_tree(path: str) -> int:
+    """A mount of path that lies nowhere yet. It lasts as long as the descriptor, and then as long as whatever it was moved to."""
+    return _system_call("open_tree", _AT_FDCWD, os.fsencode(path), _OPEN_TREE_CLONE | os.O_CLOEXEC)
+
+
+def move_tree(fd: int, target: str) -> None:
+    """Puts what open_tree gave at target, in the caller's mount namespace."""
+    _system_call("move_mount", fd, b"", _AT_FDCWD, os.fsencode(target), _MOVE_MOUNT_F_EMPTY_PATH)
+
+
+def map_owners(fd: int, user_namespace_fd: int) -> None:
+    """Shows a tree's files, which belong to a user in the namespace that they were made in, as that user's of another namespace. Linux 6.3+."""
+    attributes = struct.pack("QQQQ", _MOUNT_ATTR_RDONLY | _MOUNT_ATTR_IDMAP, 0, 0, user_namespace_fd)
+    _system_call("mount_setattr", fd, b"", _AT_EMPTY_PATH, attributes, len(attributes))
 
 
 def prctl(option: int, argument: int = 0, pointer: object = 0, fourth: int = 0) -> None:

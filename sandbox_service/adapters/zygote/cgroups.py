@@ -14,6 +14,12 @@ from sandbox_service.core.shape import BoxShape
 
 _PREFIX = "journeyman-"
 _ROOM_FOR_INIT = 1
+_PEAKS = {
+    (1, "memory"): "memory.max_usage_in_bytes",
+    (1, "pids"): "pids.peak",
+    (2, "memory"): "memory.peak",
+    (2, "pids"): "pids.peak",
+}
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
@@ -49,22 +55,25 @@ class Cgroups:
         """Which of memory and pids are enforced."""
         return frozenset(controller for hierarchy in self._hierarchies for controller in hierarchy.controllers)
 
-    def add(self, number: int, shape: BoxShape, pid: int) -> None:
-        """A group for box number; pid is put into it but where it has to enter by itself."""
+    def add(self, number: int, pid: int) -> None:
+        """A group for box number, still without limits; pid is put into it but where it has to enter by itself."""
         for hierarchy in self._hierarchies:
-            folder = f"box{number}"
-            os.mkdir(folder, 0o755, dir_fd=hierarchy.fd)
-            for file, value in _limits(hierarchy, shape).items():
-                with contextlib.suppress(FileNotFoundError):  # swap accounting is optional in the kernel
-                    _write(hierarchy.fd, f"{folder}/{file}", str(value))
+            os.mkdir(f"box{number}", 0o755, dir_fd=hierarchy.fd)
             if hierarchy.version == 2:
-                _write(hierarchy.fd, f"{folder}/cgroup.procs", str(pid))
+                _write(hierarchy.fd, f"box{number}/cgroup.procs", str(pid))
 
     def enter(self, number: int) -> None:
         """Called by the box's only thread: moving oneself costs no grace period, while being moved takes the kernel up to 10 ms."""
         for hierarchy in self._hierarchies:
             if hierarchy.version == 1:
                 _write(hierarchy.fd, f"box{number}/tasks", "0")
+
+    def limit(self, number: int, shape: BoxShape) -> None:
+        """Sets the limits of a group."""
+        for hierarchy in self._hierarchies:
+            for file, value in _limits(hierarchy, shape).items():
+                with contextlib.suppress(FileNotFoundError):  # swap accounting is optional in the kernel
+                    _write(hierarchy.fd, f"box{number}/{file}", str(value))
 
     def remove(self, number: int) -> bool:
         """False where the kernel still counts a process in it: try again."""
@@ -85,6 +94,16 @@ class Cgroups:
                 with contextlib.suppress(OSError):
                     found.update(_read_counts(hierarchy.fd, f"box{number}/{file}", file.partition(".")[0]))
         return Counters(num_oom_kills=found.get("memory.oom_kill", 0), num_fork_refusals=found.get("pids.max", 0))
+
+    def open_peaks(self, number: int) -> tuple[int, int]:
+        """Descriptors that tell a group's peaks of memory and of processes; -1 where the kernel tells none. The caller closes them."""
+        found = {"memory": -1, "pids": -1}
+        for hierarchy in self._hierarchies:
+            for controller in hierarchy.controllers:
+                with contextlib.suppress(OSError):  # pids.peak: Linux 6.1 on version 2; memory.peak: 5.19
+                    path = f"box{number}/{_PEAKS[hierarchy.version, controller]}"
+                    found[controller] = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=hierarchy.fd)
+        return found["memory"], found["pids"]
 
     def close(self) -> None:
         """Removes the folders. Called when every box is dead, by a process that sees the host's files."""

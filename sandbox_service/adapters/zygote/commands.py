@@ -106,6 +106,11 @@ class CommandConfinement:
             os.close(gate_write)
         return started
 
+    @property
+    def num_spares(self) -> int:
+        """None."""
+        return 0
+
     def refill(self) -> bool:
         """Nothing is made ahead."""
         return False

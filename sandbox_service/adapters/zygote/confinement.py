@@ -4,7 +4,8 @@ import contextlib
 import os
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from sandbox_service.adapters.box.frames import encode
@@ -13,15 +14,47 @@ from sandbox_service.core.shape import BoxShape
 _MAX_FD = 1 << 20
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """A box's init."""
+
+    pid: int
+    slot: int
+    """Number of its control group, and of its uid."""
+    gate: socket.socket | None = None
+    """Connection to it from before it was shut in, on which it has told what it writes to."""
+
+
 class Confinement(Protocol):
     """Makes boxes as children of the zygote."""
+
+    @property
+    def num_spares(self) -> int:
+        """Boxes made ahead of demand."""
+        ...
 
     def prepare(self) -> None:
         """Once, in the process that will make boxes."""
         ...
 
-    def start(self, number: int, shape: BoxShape, connection: socket.socket) -> int:
-        """A new box that serves on connection; its init's pid."""
+    def start(self, shape: BoxShape, connection: socket.socket, layers: Sequence[int]) -> Started:
+        """A new box that serves on connection and starts with the files of layers, the newest first."""
+        ...
+
+    def refill(self) -> bool:
+        """Makes one box ahead of demand where some are wanted; whether more are."""
+        ...
+
+    def keep(self, started: Started, layer: int) -> None:
+        """Makes what a box has written a layer. OSError where it cannot be had."""
+        ...
+
+    def drop(self, layer: int) -> None:
+        """Forgets a layer."""
+        ...
+
+    def bury(self, pid: int) -> Started | None:
+        """Clears away after a box whose init has been reaped, taken or not; None where pid was none."""
         ...
 
 

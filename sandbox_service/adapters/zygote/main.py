@@ -36,20 +36,23 @@ import tempfile
 import textwrap  # noqa: F401
 import traceback
 import typing  # noqa: F401
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sandbox_service.adapters.box.frames import encode
 from sandbox_service.adapters.box.interpreter import forget_origin
 from sandbox_service.adapters.linux import calls
 from sandbox_service.adapters.zygote.cgroups import Cgroups, Counters, open_cgroups, remove_stale
-from sandbox_service.adapters.zygote.confinement import Confinement
+from sandbox_service.adapters.zygote.confinement import Confinement, Started
 from sandbox_service.adapters.zygote.namespaces import NamespaceConfinement
 from sandbox_service.adapters.zygote.template import interpreter_folders
+from sandbox_service.adapters.zygote.tools import TOOLS, confine_by_tool
 from sandbox_service.adapters.zygote.weak import WeakConfinement
 from sandbox_service.core.shape import BoxShape
 
 MAX_MESSAGE_BYTES = 64 * 1024
 _FAILED = 3
+_LOOK_MS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,13 +60,17 @@ class Orders:
     """What the service starts the zygote with."""
 
     isolation: str
-    """ns-root, ns-rootless or weak."""
+    """ns-root, ns-rootless, bwrap, runsc or weak."""
     uid_first: int
     """First of the host's uids that boxes of ns-root have."""
     control_fd: int
     """Socket to the service."""
+    max_spares: int
+    """Boxes made ahead at most."""
     life_fd: int
     """Pipe that closes when the service dies."""
+    tool: str
+    """Path of the program that makes boxes, where one does. Empty where it is not there."""
 
 
 def main(arguments: list[str]) -> None:
@@ -104,11 +111,14 @@ def _confine(orders: Orders, cgroups: Cgroups, folder: str) -> Confinement:
     """Enters the namespaces that the inner half and its boxes lie in."""
     if orders.isolation == "weak":
         return WeakConfinement(folder)
+    if orders.isolation in TOOLS:
+        uid_first = orders.uid_first if _is_root_of_host() else None
+        return confine_by_tool(orders.isolation, orders.tool, cgroups, uid_first)
     if not calls.is_supported():
         raise OSError(0, f"system call numbers of {calls.MACHINE} are not known")
     if orders.isolation == "ns-root":
         calls.unshare(calls.CLONE_NEWPID)
-        return NamespaceConfinement(cgroups, orders.uid_first)
+        return NamespaceConfinement(cgroups, orders.uid_first, orders.max_spares)
     for prefix in interpreter_folders():
         if not os.access(prefix, os.R_OK | os.X_OK):
             raise OSError(errno.EACCES, f"the interpreter in {prefix} is not readable for uid {os.geteuid()}")
@@ -117,7 +127,7 @@ def _confine(orders: Orders, cgroups: Cgroups, folder: str) -> Confinement:
     for file, text in (("setgroups", "deny"), ("uid_map", f"0 {uid} 1"), ("gid_map", f"0 {gid} 1")):
         with open(f"/proc/self/{file}", "w", encoding="ascii") as target:
             target.write(text)
-    return NamespaceConfinement(cgroups, None)
+    return NamespaceConfinement(cgroups, None, orders.max_spares)
 
 
 def _is_root_of_host() -> bool:
@@ -181,10 +191,12 @@ class Zygote:
         self._cgroups = cgroups
         self._number_of: dict[int, int] = {}
         """Box number by the pid of its init."""
+        self._started: dict[int, Started] = {}
+        """By box number."""
         self._killed: set[int] = set()
         """Numbers of boxes that are to die by our hand; nobody asks what the kernel counted for them."""
         self._unclean: set[int] = set()
-        """Numbers of dead boxes whose group could not be removed yet."""
+        """Slots of dead boxes whose group could not be removed yet."""
 
     def prepare(self, no_cgroups: str) -> bool:
         """Confines this process as far as its boxes need, and reports; False where it cannot."""
@@ -202,49 +214,83 @@ class Zygote:
         return True
 
     def serve(self) -> None:
-        """Until the service closes the connection."""
+        """Until the service closes the connection. Orders come before boxes made ahead."""
         wake_read, wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
         poll = select.poll()
         poll.register(self._control, select.POLLIN)
         poll.register(wake_read, select.POLLIN)
+        wants_more = True
         while True:
-            ready = {fd for fd, _ in poll.poll(50 if self._unclean else None)}
+            ready = {fd for fd, _ in poll.poll(0 if wants_more else _LOOK_MS if self._unclean else None)}
             if wake_read in ready:
                 os.read(wake_read, 4096)
                 self._bury()
-            self._unclean = {number for number in self._unclean if not self._clear(number)}
-            if self._control.fileno() in ready and not self._obey():
-                return
+            self._unclean = {slot for slot in self._unclean if not self._cgroups.remove(slot)}
+            if self._control.fileno() in ready:
+                if not self._obey():
+                    return
+                wants_more = True
+            elif wants_more and not (wants_more := self._refill()):
+                _say(self._control, {"op": "spares", "number": self._confinement.num_spares})
+
+    def _refill(self) -> bool:
+        """Makes one box ahead of demand; whether more are wanted. Where it cannot, the next order says why."""
+        try:
+            return self._confinement.refill()
+        except OSError:
+            return False
 
     def _obey(self) -> bool:
         """Carries out one order; False where the service is gone."""
-        data, fds, _, _ = socket.recv_fds(self._control, MAX_MESSAGE_BYTES, 1)
+        try:
+            data, fds, _, _ = socket.recv_fds(self._control, MAX_MESSAGE_BYTES, 1)
+        except ConnectionResetError:  # the service has died without having read all
+            return False
         if not data:
             return False
         order = json.loads(data)
         number = int(order["number"])
-        if order["op"] == "start":
-            self._start(number, BoxShape.from_json(order["shape"]), fds[0])
-        elif order["op"] == "kill":
-            for pid, living in self._number_of.items():
-                if living == number:
-                    self._killed.add(number)
-                    os.kill(pid, signal.SIGKILL)
-        elif order["op"] == "counters":
-            self._report("counters", number)
+        match order["op"]:
+            case "start":
+                self._start(number, BoxShape.from_json(order["shape"]), fds[0], order["layers"])
+            case "kill":
+                self._kill(number)
+            case "counters":
+                self._report("counters", number)
+            case "keep":
+                self._keep(number, int(order["layer"]))
+            case "drop":
+                self._confinement.drop(number)
         return True
 
-    def _start(self, number: int, shape: BoxShape, fd: int) -> None:
+    def _start(self, number: int, shape: BoxShape, fd: int, layers: Sequence[int]) -> None:
         with socket.socket(fileno=fd) as connection:
             try:
-                self._number_of[self._confinement.start(number, shape, connection)] = number
+                started = self._confinement.start(shape, connection, layers)
             except OSError as error:
                 with contextlib.suppress(OSError):
                     connection.sendall(encode({"op": "failed", "error": str(error)}))
-                self._unclean.add(number)
                 self._report("ended", number)
+                return
+        self._started[number] = started
+        self._number_of[started.pid] = number
+
+    def _kill(self, number: int) -> None:
+        if (started := self._started.get(number)) is not None:
+            self._killed.add(number)
+            os.kill(started.pid, signal.SIGKILL)
+
+    def _keep(self, number: int, layer: int) -> None:
+        error = "the box has ended"
+        if (started := self._started.get(number)) is not None:
+            try:
+                self._confinement.keep(started, layer)
+                error = ""
+            except OSError as refusal:
+                error = refusal.strerror or str(refusal)
+        _say(self._control, {"op": "kept", "number": number, "error": error})
 
     def _bury(self) -> None:
         """Reaps boxes that have ended and tells the service."""
@@ -255,18 +301,18 @@ class Zygote:
                 return
             if pid == 0:
                 return
+            started = self._confinement.bury(pid)
             if (number := self._number_of.pop(pid, None)) is not None:
                 self._report("ended", number)
-                if not self._clear(number):
-                    self._unclean.add(number)
-
-    def _clear(self, number: int) -> bool:
-        if isinstance(self._confinement, WeakConfinement):
-            self._confinement.remove(number)
-        return self._cgroups.remove(number)
+                self._started.pop(number, None)
+            if started is not None and not self._cgroups.remove(started.slot):
+                self._unclean.add(started.slot)
 
     def _report(self, what: str, number: int) -> None:
-        found = Counters() if number in self._killed and what == "ended" else self._cgroups.counters(number)
-        self._killed.discard(number)
+        started = self._started.get(number)
+        known = started is not None and not (number in self._killed and what == "ended")
+        found = self._cgroups.counters(started.slot) if started is not None and known else Counters()
+        if what == "ended":
+            self._killed.discard(number)
         message: dict[str, str | int] = {"op": what, "number": number, "num_oom_kills": found.num_oom_kills}
         _say(self._control, message | {"num_fork_refusals": found.num_fork_refusals})

@@ -2,6 +2,8 @@
 
 Each box inherits it with its mount namespace and adds its own /proc and its own sized tmpfs. So no mount of the host is ever in a box's
 namespace, and making a box mounts four things.
+
+A box that starts with files of another sees them as the lower layers of an overlay: forking costs the same however many they are.
 """
 
 import contextlib
@@ -22,11 +24,16 @@ from sandbox_service.adapters.linux.calls import (
     enter_root,
     make_read_only,
     mount,
+    move_tree,
+    open_tree,
+    unmount,
     unshare,
 )
 
 UID_IN_BOX = 1000
 TEMPORARY_FOLDER = "/tmp"
+_NUM_OWN_FOLDERS = 8
+"""What the box's file system holds beside its files."""
 _SYSTEM_FOLDERS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _SYSTEM_FILES = ("/usr", "/etc/alternatives", "/etc/ld.so.cache")
 _DEVICES = ("null", "zero", "full", "random", "urandom")
@@ -78,19 +85,31 @@ def enter_template(folders: Sequence[str]) -> None:
     enter_root(root)
 
 
-def mount_box(disk_bytes: int, max_files: int, covered: Iterable[str]) -> None:
-    """Gives the box that this process is to be its own /proc, working folder and temporary folder, on one sized tmpfs.
-
-    covered: interpreter folders that lie where the temporary or working folder comes to lie; shown again on top of it.
-    """
+def mount_proc() -> None:
+    """Shows the caller's pid namespace in /proc."""
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+
+
+def mount_box(disk_bytes: int, max_files: int, covered: Iterable[str], layers: Sequence[int]) -> int:
+    """Gives the box that this process is to be its own working folder and temporary folder, on one sized tmpfs.
+
+    covered: interpreter folders that lie where the temporary or working folder comes to lie; shown again on top of it. layers: trees of
+    files (linux.calls.open_tree) that it starts with, the newest first; they are shared, what it changes is its own. Gives the tree of its
+    own files, which can be a layer of others once it has ended.
+    """
     kept = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in covered}
-    options = f"size={disk_bytes},nr_inodes={max_files + 4},mode=0755"
+    options = f"size={disk_bytes},nr_inodes={max_files + _NUM_OWN_FOLDERS},mode=0755"
     mount("box", WORK_FOLDER, "tmpfs", MS_NOSUID | MS_NODEV, options)
-    for name, mode in (("work", 0o755), ("tmp", 0o1777)):
-        os.mkdir(f"{WORK_FOLDER}/{name}")
-        os.chmod(f"{WORK_FOLDER}/{name}", mode)
-    for source, target in ((f"{WORK_FOLDER}/tmp", TEMPORARY_FOLDER), (f"{WORK_FOLDER}/work", WORK_FOLDER)):
+    files = f"{WORK_FOLDER}/own"
+    os.mkdir(files)
+    own = open_tree(files)
+    if layers:
+        files = _stack(layers, files)
+    else:
+        for name, mode in (("work", 0o755), ("tmp", 0o1777)):
+            os.mkdir(f"{files}/{name}")
+            os.chmod(f"{files}/{name}", mode)
+    for source, target in ((f"{files}/tmp", TEMPORARY_FOLDER), (f"{files}/work", WORK_FOLDER)):
         fd = os.open(source, os.O_PATH | os.O_CLOEXEC)
         bind(fd, target)
         os.close(fd)
@@ -98,6 +117,23 @@ def mount_box(disk_bytes: int, max_files: int, covered: Iterable[str]) -> None:
         os.makedirs(path, exist_ok=True)
         bind(fd, path)
         os.close(fd)
+    return own
+
+
+def _stack(layers: Sequence[int], own: str) -> str:
+    """Mounts an overlay and gives its folder."""
+    merged, scratch = f"{WORK_FOLDER}/merged", f"{WORK_FOLDER}/scratch"
+    places = [f"{WORK_FOLDER}/{number}" for number in range(len(layers))]
+    for folder in (merged, scratch, *places):
+        os.mkdir(folder)
+    for tree, place in zip(layers, places, strict=True):
+        move_tree(tree, place)
+    options = f"lowerdir={':'.join(places)},upperdir={own},workdir={scratch},userxattr"
+    mount("box", merged, "overlay", MS_NOSUID | MS_NODEV, options)
+    for place in places:
+        unmount(place)
+        os.rmdir(place)
+    return merged
 
 
 def is_covered(folder: str) -> bool:

@@ -8,14 +8,14 @@ import os
 import shutil
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sandbox_service.adapters.box import init
 from sandbox_service.adapters.box.runner import apply_rlimits
 from sandbox_service.adapters.linux import calls
 from sandbox_service.adapters.linux.seccomp import build_filter
-from sandbox_service.adapters.zygote.confinement import enter_quietly, keep_only
+from sandbox_service.adapters.zygote.confinement import Started, enter_quietly, keep_only
 from sandbox_service.core.shape import BoxShape
 
 _ROOM_FOR_OTHERS = 4096
@@ -27,22 +27,47 @@ class WeakConfinement:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
+        self._num_made = 0
+        self._living: dict[int, Started] = {}
 
     def prepare(self) -> None:
         """Nothing to prepare."""
 
-    def start(self, number: int, shape: BoxShape, connection: socket.socket) -> int:
-        """A new box that serves on connection; its init's pid."""
-        folder = Path(self._folder, f"box{number}")
+    def start(self, shape: BoxShape, connection: socket.socket, layers: Sequence[int]) -> Started:
+        """A new box that serves on connection. There are no layers here."""
+        self._num_made += 1
+        folder = self._folder_of(self._num_made)
         folder.mkdir(mode=0o700)
         pid = os.fork()
         if pid == 0:
             self._live(shape, connection, str(folder))
-        return pid
+        started = self._living[pid] = Started(pid=pid, slot=self._num_made)
+        return started
 
-    def remove(self, number: int) -> None:
+    @property
+    def num_spares(self) -> int:
+        """None."""
+        return 0
+
+    def refill(self) -> bool:
+        """Nothing is made ahead."""
+        return False
+
+    def keep(self, started: Started, layer: int) -> None:
+        """Never: files here are copied."""
+        raise OSError(0, "there are no mounts")
+
+    def drop(self, layer: int) -> None:
+        """There are none."""
+
+    def bury(self, pid: int) -> Started | None:
         """Removes the box's folder."""
-        shutil.rmtree(Path(self._folder, f"box{number}"), ignore_errors=True)
+        if (started := self._living.pop(pid, None)) is not None:
+            shutil.rmtree(self._folder_of(started.slot), ignore_errors=True)
+        return started
+
+    def _folder_of(self, slot: int) -> Path:
+        return Path(self._folder, f"box{slot}")
 
     def _live(self, shape: BoxShape, connection: socket.socket, folder: str) -> None:
         with enter_quietly(connection):

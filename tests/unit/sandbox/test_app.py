@@ -9,8 +9,8 @@ from journeyman.boxes.port import DirectoryEntry, Ending, EntryKind, OutputPiece
 from journeyman.errors import ErrorCode, JourneymanError
 from sandbox_service.app import MAX_WRITE_BYTES, Sandboxes
 from sandbox_service.core.programs import BoxRun, FilePart, Program
-from sandbox_service.core.shape import BoxShape
-from sandbox_service.ports import Listener, PackedFiles
+from sandbox_service.core.shape import BoxPlan, BoxShape
+from sandbox_service.ports import Listener, SavedFiles
 
 
 class PaperBox:
@@ -18,6 +18,7 @@ class PaperBox:
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
+        self.settled: tuple[Sequence[str], str] = ((), "")
         self.destroyed_for: str | None = None
         self.num_running = 0
         self.gate: asyncio.Event | None = None
@@ -36,7 +37,7 @@ class PaperBox:
         return BoxRun(result=result)
 
     async def settle(self, env: Sequence[str], folder: str) -> None:
-        """Paper needs none."""
+        self.settled = (env, folder)
 
     async def read_part(self, path: str, offset: int, length: int) -> FilePart:
         return _part(self.files[path], offset, length)
@@ -54,11 +55,11 @@ class PaperBox:
     async def read(self, paths: Sequence[str]) -> dict[str, bytes]:
         return {path: self.files[path] for path in paths if path in self.files}
 
-    async def pack(self) -> PackedFiles:
-        return PackedFiles(repr(self.files).encode())
+    async def save(self) -> SavedFiles:
+        return SavedFiles(packed=repr(self.files).encode())
 
-    async def unpack(self, packed: PackedFiles) -> None:
-        self.files = eval(packed.decode())
+    async def restore(self, saved: SavedFiles) -> None:
+        self.files = eval((saved.packed or b"{}").decode())
 
     async def destroy(self, reason: str) -> None:
         self.destroyed_for = reason
@@ -74,18 +75,26 @@ class PaperBackend:
     isolation = "paper"
     enforced = ("wall",)
     not_enforced = ("host: it is paper",)
+    forking = "copy: it is paper"
+    num_ready = 0
 
     def __init__(self) -> None:
         self.lost = asyncio.Event()
         self.made: list[PaperBox] = []
         self.refuses = False
+        self.num_discarded = 0
 
-    async def create(self, shape: BoxShape) -> PaperBox:
+    async def create(self, shape: BoxShape, saved: SavedFiles | None = None) -> PaperBox:
         await asyncio.sleep(0)
         if self.refuses:
             raise JourneymanError(ErrorCode.UNAVAILABLE, "no more paper")
         self.made.append(PaperBox())
+        if saved is not None:
+            await self.made[-1].restore(saved)
         return self.made[-1]
+
+    def discard(self, saved: SavedFiles) -> None:
+        self.num_discarded += 1
 
     async def close(self) -> None:
         self.lost.set()
@@ -114,7 +123,7 @@ def app(backend: PaperBackend, clock: Clock) -> Sandboxes:
     return Sandboxes(backend, max_boxes=5, clock_s=clock)
 
 
-SHAPE = BoxShape()
+SHAPE = BoxPlan(shape=BoxShape())
 
 
 async def test_a_key_gives_one_box_however_often_and_at_once(app: Sandboxes, backend: PaperBackend) -> None:
@@ -239,3 +248,51 @@ async def test_reads_name_their_box_and_a_path_below_its_folder(app: Sandboxes) 
         await anext(app.read_log("gone", "log"))
     with pytest.raises(JourneymanError, match="length = -1"):
         await anext(app.read_file(made.box_id, "a", 0, -1))
+
+
+async def test_a_box_goes_back_to_a_snapshot_and_others_start_from_it(app: Sandboxes, backend: PaperBackend) -> None:
+    made = await app.create("", {"a": b"1"}, BoxPlan(shape=BoxShape(), env=("A=1",), folder="sub"), 10.0)
+    snapshot = await app.snapshot(made.box_id, 10.0)
+    await app.write(made.box_id, {"a": b"2"})
+    (other,) = await app.fork_snapshot(snapshot.box_id, 1, 10.0)
+    assert await app.read(other.box_id, ["a"]) == {"a": b"1"}
+    await app.restore(made.box_id, snapshot.box_id)
+    assert await app.read(made.box_id, ["a"]) == {"a": b"1"}
+    assert [box.settled for box in backend.made] == [(("A=1",), "sub")] * 2
+
+
+async def test_snapshots_end_with_their_lease_and_when_deleted(
+    app: Sandboxes, backend: PaperBackend, clock: Clock
+) -> None:
+    made = await app.create("", {}, SHAPE, 100.0)
+    first, second, third = [await app.snapshot(made.box_id, 10.0) for _ in range(3)]
+    app.delete_snapshots([first.box_id, "unknown"])
+    assert app.renew([second.box_id, first.box_id], 100.0) == [first.box_id]
+    clock.now_s += 11.0
+    stop = asyncio.Event()
+    watch = asyncio.ensure_future(app.end_expired(stop))
+    await asyncio.sleep(0)
+    stop.set()
+    await watch
+    for gone in (first, third):
+        with pytest.raises(JourneymanError) as refused:
+            await app.fork_snapshot(gone.box_id, 1, 10.0)
+        assert refused.value.code is ErrorCode.NOT_FOUND
+    await app.restore(made.box_id, second.box_id)
+    assert backend.num_discarded == 2
+
+
+async def test_snapshots_are_counted(backend: PaperBackend) -> None:
+    app = Sandboxes(backend, max_boxes=5, max_snapshots=1)
+    made = await app.create("", {}, SHAPE, 10.0)
+    await app.snapshot(made.box_id, 10.0)
+    with pytest.raises(JourneymanError) as refused:
+        await app.snapshot(made.box_id, 10.0)
+    assert refused.value.code is ErrorCode.EXHAUSTED
+
+
+async def test_forks_are_all_there_or_none(app: Sandboxes) -> None:
+    made = await app.create("", {}, SHAPE, 10.0)
+    with pytest.raises(JourneymanError):
+        await app.fork(made.box_id, 5, 10.0)
+    assert [lease.box_id for lease in app.list_living()] == [made.box_id]
