@@ -17,8 +17,6 @@ pytestmark = pytest.mark.timeout(420)
 IS_ROOT = os.geteuid() == 0
 NEEDS_ROOT = ("ns-root", "runsc", "weak")
 """As an ordinary user, weak boxes have fewer rights than the table says."""
-KNOWN = {"pending_signals": "boxes inherit the service's own limit of pending signals, which all of them share"}
-"""Gets through where boxes are made of namespaces; to be mended."""
 by_name = pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
 
 
@@ -75,8 +73,6 @@ def test_the_committed_table_is_what_happens(attack: Attack, isolation: str) -> 
 def test_ns_root_contains_everything_and_says_how_it_ended(attack: Attack, request: pytest.FixtureRequest) -> None:
     if not IS_ROOT:
         pytest.skip("needs root")
-    if reason := KNOWN.get(attack.name):
-        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
     found = verdicts_of("ns-root")
     if found.not_here:
         _missing(found.not_here)
