@@ -32,12 +32,7 @@ async def build(settings: SandboxSettings) -> lifecycle.Assembly:
         )
     )
     log.info("isolation", extra={"isolation": backend.isolation, "not_enforced": list(backend.not_enforced)})
-    app = Sandboxes(
-        backend,
-        max_boxes=settings.max_boxes,
-        max_snapshots=settings.max_snapshots,
-        num_parallel=settings.parallel_runs,
-    )
+    app = Sandboxes(backend, max_boxes=settings.max_boxes, num_parallel=settings.parallel_runs)
     shape = BoxShape(
         memory_bytes=settings.memory_bytes,
         max_processes=settings.max_processes,

@@ -23,7 +23,6 @@ MAX_WRITE_BYTES = 48 * 1024 * 1024
 """Of files in one call; a gRPC message holds 64 MiB."""
 MAX_ENTRIES = 10_000
 """Of a folder in one answer."""
-DEFAULT_MAX_SNAPSHOTS = 256
 _EXPIRY_LOOK_S = 0.5
 
 
@@ -44,7 +43,6 @@ class Sandboxes:
         backend: Backend,
         *,
         max_boxes: int,
-        max_snapshots: int = DEFAULT_MAX_SNAPSHOTS,
         num_parallel: int = 0,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -54,7 +52,7 @@ class Sandboxes:
         self._clock_s = clock_s
         self._boxes: dict[str, LiveBox] = {}
         self._plans: dict[str, BoxPlan] = {}
-        self._snapshots = Snapshots(backend, max_snapshots)
+        self._snapshots = Snapshots(backend, max_boxes)
         self._leases = Leases()
         self._by_key: dict[str, asyncio.Task[BoxLease]] = {}
         self._key_of: dict[str, str] = {}

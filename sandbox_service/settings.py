@@ -7,7 +7,6 @@ from pydantic_settings import SettingsConfigDict
 from journeyman.settings import ServiceSettings
 from sandbox_service.adapters.isolation import AUTO, UID_FIRST
 from sandbox_service.adapters.zygote_process import MAX_SPARES
-from sandbox_service.app import DEFAULT_MAX_SNAPSHOTS
 from sandbox_service.core.shape import MIB
 
 
@@ -25,9 +24,7 @@ class SandboxSettings(ServiceSettings):
     uid_first: int = UID_FIRST
     """First of 65,000 uids of this host that boxes have where the service is root."""
     max_boxes: int = 1024
-    """Living boxes at most."""
-    max_snapshots: int = DEFAULT_MAX_SNAPSHOTS
-    """Kept at once; each holds the files that its box wrote since the snapshot before."""
+    """Living boxes at most, and as many snapshots; each holds the files that its box wrote since the snapshot before."""
     max_spares: int = MAX_SPARES
     """Boxes made ahead of demand at most; as many as were asked for in the last ten seconds are. Only of namespaces."""
     parallel_runs: int = 0

@@ -30,7 +30,7 @@ class Snapshots:
     def refuse_more(self) -> None:
         """EXHAUSTED where there are as many as there may be."""
         if len(self._snapshots) >= self._max_snapshots:
-            message = f"{self._max_snapshots} snapshots are kept, as many as SANDBOX_MAX_SNAPSHOTS allows; delete some"
+            message = f"{self._max_snapshots} snapshots are kept, as many as SANDBOX_MAX_BOXES allows; delete some"
             raise JourneymanError(ErrorCode.EXHAUSTED, message)
 
     def add(self, snapshot: Snapshot, until_s: float) -> str:

@@ -125,8 +125,12 @@ class RunFolder:
                 folder.mkdir()
                 self._made.append(folder)
 
+    def free_bytes(self) -> int:
+        """Left on its disk."""
+        return shutil.disk_usage(self.path).free
+
     def _check_space(self, needed_bytes: int) -> None:
-        free_bytes = shutil.disk_usage(self.path).free
+        free_bytes = self.free_bytes()
         if free_bytes < needed_bytes:
             raise _bad(
                 f"{self.path} has {free_bytes >> 20} MiB free, but this run needs about {needed_bytes >> 20} MiB:"

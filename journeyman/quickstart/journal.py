@@ -37,19 +37,34 @@ class StageCost:
 
 
 class Journal:
-    """Appends entries; each is on disk when append returns."""
+    """Appends entries; each has been handed to the system when append returns."""
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("a", encoding="utf-8")
+        self._is_torn = _is_torn(path)
+        """Whether the last line may be cut short, so that the next entry has to begin a new one."""
+        self._file = path.open("ab", buffering=0)
 
     def append(self, kind: str, **fields: JsonValue) -> None:
-        """Writes one entry."""
-        self._file.write(json.dumps({"at": round(time.time(), 3), "kind": kind, **fields}) + "\n")
-        self._file.flush()
+        """Writes one entry. OSError where it cannot be, for instance on a full disk; the entry is lost then, no other is."""
+        line = json.dumps({"at": round(time.time(), 3), "kind": kind, **fields}).encode() + b"\n"
+        rest = memoryview(b"\n" + line if self._is_torn else line)
+        self._is_torn = True
+        while rest:
+            rest = rest[self._file.write(rest) :]
+        self._is_torn = False
 
     def close(self) -> None:
         """Ends writing."""
         self._file.close()
+
+
+def _is_torn(path: Path) -> bool:
+    """Whether a kill or a full disk cut the last line short."""
+    if not path.is_file() or path.stat().st_size == 0:
+        return False
+    with path.open("rb") as file:
+        file.seek(-1, 2)
+        return file.read() != b"\n"
 
 
 def read_journal(path: Path) -> list[Entry]:

@@ -23,6 +23,10 @@ from journeyman.quickstart.screen import Screen
 from journeyman.quickstart.services import SERVICES, STOP_ORDER, allocate_targets, service_commands
 from journeyman.quickstart.supervisor import ServiceEnded, Supervisor
 
+MIN_FREE_BYTES = 32 * 1024 * 1024
+"""On the run's disk, below which it is stopped."""
+_DISK_LOOK_S = 0.5
+
 
 class Interrupted(Exception):
     """The user (SIGINT) or the system (SIGTERM) asked to stop."""
@@ -70,12 +74,15 @@ class Session:
         self._journal.append("sitting", max_s=sitting.max_s)
         sampler = self._sampler = Sampler(sitting.recipe, self._journal, supervisor.cpu_s)
         signals = _Signals(supervisor)
+        disk_full = asyncio.ensure_future(self._until_disk_full())
         is_idle = False
         try:
-            outcome = await _first_of(self._work(supervisor, sampler, targets), supervisor.failed, signals.received)
+            work = self._work(supervisor, sampler, targets)
+            outcome = await _first_of(work, disk_full, supervisor.failed, signals.received)
             is_idle = True
             return outcome
         finally:
+            disk_full.cancel()
             await supervisor.stop(is_idle=is_idle)
             signals.close()
             self._journal.close()
@@ -96,6 +103,17 @@ class Session:
             with contextlib.suppress(asyncio.CancelledError):
                 await watching
             await cluster.close()
+
+    async def _until_disk_full(self) -> None:
+        """Raises while there is still room to stop in order."""
+        folder = self._sitting.folder
+        while (free_bytes := folder.free_bytes()) >= MIN_FREE_BYTES:  # noqa: ASYNC110  # nobody tells when a disk fills
+            await asyncio.sleep(_DISK_LOOK_S)
+        message = (
+            f"the disk of {folder.path} is full ({free_bytes >> 20} MiB free, {MIN_FREE_BYTES >> 20} MiB are needed):"
+            " stopped, free some"
+        )
+        raise JourneymanError(ErrorCode.INVALID_INPUT, message)
 
     def _on_ended(self, ended: ServiceEnded) -> None:
         if ended.will_restart and self._sampler is not None:
@@ -139,7 +157,7 @@ async def _first_of(work: Coroutine[None, None, Outcome], *enders: "asyncio.Futu
     for ender in enders:
         if ender.done() and not task.done():
             task.cancel()
-            with contextlib.suppress(asyncio.CancelledError, JourneymanError):
+            with contextlib.suppress(asyncio.CancelledError, JourneymanError, OSError):  # the ender knows the reason
                 await task
             ender.result()
     return await task

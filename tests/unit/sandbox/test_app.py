@@ -283,7 +283,7 @@ async def test_snapshots_end_with_their_lease_and_when_deleted(
 
 
 async def test_snapshots_are_counted(backend: PaperBackend) -> None:
-    app = Sandboxes(backend, max_boxes=5, max_snapshots=1)
+    app = Sandboxes(backend, max_boxes=1)
     made = await app.create("", {}, SHAPE, 10.0)
     await app.snapshot(made.box_id, 10.0)
     with pytest.raises(JourneymanError) as refused:
