@@ -12,6 +12,8 @@ async for event in box.exec_stream("pytest -q | tee report", timeout_s=60.0, cpu
         print(event.ending, event.exit_code, event.used)
 last_line = await box.read_file("report", offset=-80)
 names = [entry.name for entry in await box.list_directory()]
-await boxes.destroy([box])
+prepared = await boxes.snapshot(box, lease_s=600.0)
+group = await boxes.open_snapshot(prepared, 16, lease_s=60.0)
+await boxes.destroy([box, *group])
 ```
 """

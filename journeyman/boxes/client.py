@@ -13,17 +13,14 @@ import grpc
 from jm.sandbox.v1 import sandbox_pb2 as pb
 from jm.sandbox.v1.sandbox_pb2_grpc import SandboxServiceStub
 
-from journeyman.boxes.convert import entry_from_proto, event_from_proto, limits_to_proto, run_result_from_proto
+from journeyman.boxes.convert import entry_from_proto, event_from_proto, limits_to_proto
 from journeyman.boxes.paths import checked_path
 from journeyman.boxes.port import BoxFailure, BoxLimits, DirectoryEntry, Ending, OutputPiece, RunResult
-from journeyman.convert.times import seconds_from_duration, seconds_to_duration
+from journeyman.boxes.run_batches import QUEUE_ALLOWANCE_S, RunBatches
+from journeyman.convert.times import seconds_to_duration
 from journeyman.errors import ErrorCode, JourneymanError
 from journeyman.rpc.client import read_stream
 
-MAX_BATCH = 256
-"""Runs in one RunBatch."""
-QUEUE_ALLOWANCE_S = 60.0
-"""What a batch may wait in the service beyond its longest program before the call counts as lost."""
 FILE_S = 120.0
 """In which a file is read."""
 _DEFAULT_LIMITS = BoxLimits()
@@ -129,14 +126,23 @@ class SandboxBoxes:
         self._renewal: asyncio.Task[None] | None = None
 
     async def open(
-        self, files: Mapping[str, bytes], *, key: str, lease_s: float, limits: BoxLimits = _DEFAULT_LIMITS
+        self,
+        files: Mapping[str, bytes],
+        *,
+        key: str,
+        lease_s: float,
+        limits: BoxLimits = _DEFAULT_LIMITS,
+        env: Sequence[str] = (),
+        folder: str = "",
     ) -> ClientBox:
-        """A box with files. Repeating key gives the same box."""
+        """A box with files. Repeating key gives the same box. env (NAME=VALUE) and folder hold for all its programs."""
         request = pb.CreateSandboxRequest(
             idempotency_key=key,
             files=_box_files(files),
             lease=seconds_to_duration(lease_s),
             limits=limits_to_proto(limits),
+            env=env,
+            folder=folder,
         )
         with _lost_is_failure():
             created = await self._stub.CreateSandbox(request)
@@ -166,6 +172,24 @@ class SandboxBoxes:
             await self.destroy([first])
             raise
         return [first, *self._keep(forked.sandbox_ids, lease_s)]
+
+    async def snapshot(self, box: ClientBox, *, lease_s: float) -> str:
+        """Id of the box's files as they are now, kept for lease_s. PRECONDITION while a program runs in it."""
+        request = pb.SnapshotSandboxRequest(sandbox_id=box.sandbox_id, lease=seconds_to_duration(lease_s))
+        return str((await self._stub.SnapshotSandbox(request)).snapshot_id)
+
+    async def open_snapshot(self, snapshot_id: str, count: int = 1, *, lease_s: float) -> list[ClientBox]:
+        """count boxes with the files of a snapshot. NOT_FOUND where it is gone."""
+        request = pb.ForkSandboxRequest(snapshot_id=snapshot_id, count=count, lease=seconds_to_duration(lease_s))
+        return self._keep((await self._stub.ForkSandbox(request)).sandbox_ids, lease_s)
+
+    async def restore(self, box: ClientBox, snapshot_id: str) -> None:
+        """Gives a box the files of a snapshot. PRECONDITION while a program runs in it, NOT_FOUND where either is gone."""
+        await self._stub.RestoreSandbox(pb.RestoreSandboxRequest(sandbox_id=box.sandbox_id, snapshot_id=snapshot_id))
+
+    async def delete_snapshots(self, snapshot_ids: Sequence[str]) -> None:
+        """Deletes snapshots; boxes made of them live on."""
+        await self._stub.DeleteSnapshots(pb.DeleteSnapshotsRequest(snapshot_ids=snapshot_ids))
 
     async def destroy(self, boxes: Sequence[ClientBox]) -> None:
         """Destroys boxes. Where the service cannot be reached their leases end them."""
@@ -251,46 +275,6 @@ class SandboxBoxes:
                 request = pb.RenewLeasesRequest(sandbox_ids=ids, lease=seconds_to_duration(lease_s))
                 with contextlib.suppress(JourneymanError):
                     await self._stub.RenewLeases(request)
-
-
-class RunBatches:
-    """Gathers runs handed in during one tick of the event loop into one call."""
-
-    def __init__(self, channel: grpc.aio.Channel) -> None:
-        self._stub = SandboxServiceStub(channel)
-        self._waiting: list[tuple[pb.RunRequest, asyncio.Future[RunResult]]] = []
-        self._calls: set[asyncio.Task[None]] = set()
-
-    async def submit(self, request: pb.RunRequest) -> RunResult:
-        """Result of one run. BoxFailure where the call is lost."""
-        loop = asyncio.get_running_loop()
-        if not self._waiting:
-            loop.call_soon(self._send)
-        future: asyncio.Future[RunResult] = loop.create_future()
-        self._waiting.append((request, future))
-        return await future
-
-    def _send(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for start in range(0, len(waiting), MAX_BATCH):
-            call = asyncio.get_running_loop().create_task(self._call(waiting[start : start + MAX_BATCH]))
-            self._calls.add(call)
-            call.add_done_callback(self._calls.discard)
-
-    async def _call(self, batch: Sequence[tuple[pb.RunRequest, "asyncio.Future[RunResult]"]]) -> None:
-        runs = [request for request, _ in batch]
-        timeout_s = QUEUE_ALLOWANCE_S + max(seconds_from_duration(run.timeout) for run in runs)
-        try:
-            answer = await self._stub.RunBatch(pb.RunBatchRequest(runs=runs), timeout=timeout_s)
-            results = [run_result_from_proto(result) for result in answer.results]
-        except JourneymanError as error:
-            for _, future in batch:
-                if not future.done():
-                    future.set_exception(BoxFailure(str(error)))
-            return
-        for (_, future), result in zip(batch, results, strict=True):
-            if not future.done():
-                future.set_result(result)
 
 
 def _box_files(files: Mapping[str, bytes]) -> list[pb.BoxFile]:

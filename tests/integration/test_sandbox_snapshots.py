@@ -11,6 +11,7 @@ import pytest_asyncio
 from jm.sandbox.v1 import sandbox_pb2 as pb
 from jm.sandbox.v1.sandbox_pb2_grpc import SandboxServiceStub, add_SandboxServiceServicer_to_server
 
+from journeyman.boxes.client import SandboxBoxes
 from journeyman.errors import ErrorCode, JourneymanError
 from journeyman.rpc.client import channel
 from journeyman.rpc.server import RpcServer
@@ -22,7 +23,7 @@ from sandbox_service.servicer import SandboxServicer
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module", params=["auto", "bwrap", "weak"])
-async def stub(request: pytest.FixtureRequest) -> AsyncIterator[SandboxServiceStub]:
+async def target(request: pytest.FixtureRequest) -> AsyncIterator[str]:
     if request.param == "bwrap" and not shutil.which("bwrap") and not os.environ.get("CI"):
         pytest.skip("bwrap is not on PATH")
     try:
@@ -34,11 +35,16 @@ async def stub(request: pytest.FixtureRequest) -> AsyncIterator[SandboxServiceSt
     servicer = SandboxServicer(app, BoxShape(), Program())
     server.add(add_SandboxServiceServicer_to_server, servicer, "jm.sandbox.v1.SandboxService")
     await server.start()
-    connection = channel(f"127.0.0.1:{server.port}")
-    yield SandboxServiceStub(connection)
-    await connection.close()
+    yield f"127.0.0.1:{server.port}"
     await server.stop(0.0)
     await app.close()
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def stub(target: str) -> AsyncIterator[SandboxServiceStub]:
+    connection = channel(target)
+    yield SandboxServiceStub(connection)
+    await connection.close()
 
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -159,6 +165,26 @@ async def test_nothing_is_kept_while_a_program_runs(stub: SandboxServiceStub) ->
     running.cancel()
     with pytest.raises((asyncio.CancelledError, grpc.aio.AioRpcError)):
         await running.read()
+
+
+async def test_the_client_prepares_once_and_opens_a_group(stub: SandboxServiceStub, target: str) -> None:
+    connection = channel(target)
+    boxes = SandboxBoxes(connection)
+    box = await boxes.open({"a": b"1"}, key="", lease_s=60.0, env=["WHO=me"], folder="sub")
+    await box.run_command(["sh", "-c", "echo $WHO > who"])
+    prepared = await boxes.snapshot(box, lease_s=60.0)
+    await box.write_files({"sub/who": b"changed"})
+    group = await boxes.open_snapshot(prepared, 3, lease_s=60.0)
+    assert [await each.read_files(["sub/who"]) for each in group] == [{"sub/who": b"me\n"}] * 3
+    await boxes.restore(box, prepared)
+    assert await box.read_files(["sub/who"]) == {"sub/who": b"me\n"}
+    await boxes.delete_snapshots([prepared])
+    with pytest.raises(JourneymanError) as gone:
+        await boxes.open_snapshot(prepared, lease_s=60.0)
+    assert gone.value.code is ErrorCode.NOT_FOUND
+    await boxes.destroy([box, *group])
+    await boxes.close()
+    await connection.close()
 
 
 async def test_what_is_gone_or_senseless_is_refused(stub: SandboxServiceStub) -> None:
