@@ -35,6 +35,20 @@ def test_show_prints_tasks_of_the_level_asked_for() -> None:
     assert output == run("show", "math.tool", "--level", "2", "--count", "2", "--heldout")[1]
 
 
+def test_show_as_json_is_one_task_a_line() -> None:
+    code, output = run("show", "math.tool", "--level", "1", "--count", "2", "--json")
+    tasks = [json.loads(line) for line in output.splitlines()]
+    assert code == 0
+    assert [task["task_id"] for task in tasks] == ["math.tool/train/1/0", "math.tool/train/1/1"]
+    assert tasks[0]["messages"][0]["role"] == "user"
+
+
+def test_a_level_that_is_not_there_is_named_with_those_there_are() -> None:
+    code, output = run("show", "math.tool", "--level", "77")
+    assert code == 2
+    assert "77: math.tool has 1, 2, 3" in output
+
+
 def test_what_is_not_there_is_one_line_and_exit_code_2() -> None:
     code, output = run("show", "math.tol")
     assert code == 2
