@@ -43,12 +43,6 @@ def test_show_as_json_is_one_task_a_line() -> None:
     assert tasks[0]["messages"][0]["role"] == "user"
 
 
-def test_a_level_that_is_not_there_is_named_with_those_there_are() -> None:
-    code, output = run("show", "math.tool", "--level", "77")
-    assert code == 2
-    assert "77: math.tool has 1, 2, 3" in output
-
-
 def test_what_is_not_there_is_one_line_and_exit_code_2() -> None:
     code, output = run("show", "math.tol")
     assert code == 2
