@@ -306,15 +306,15 @@ async def test_a_box_has_an_environment_and_a_folder_of_its_own() -> None:
         pytest.skip(error.message)
     try:
         box = await backend.create(BoxShape())
-        await box.settle(("A=box", "B=box"), "work/here")
+        await box.settle(("A=box", "B=box"), "project/here")
         shell = await box.run(Program(argv=("sh", "-c", "echo $A $B; pwd"), env=("B=program",)))
-        assert shell.result.stdout == b"box program\n/box/work/here\n"
+        assert shell.result.stdout == b"box program\n/box/project/here\n"
         python = await box.run(Program(source="import os; print(os.environ['A'], os.getcwd())"))
-        assert python.result.stdout == b"box /box/work/here\n"
-        await box.write({"work/other/f": b"1"})
-        elsewhere = await box.run(Program(argv=("ls",), folder="work/other"))
+        assert python.result.stdout == b"box /box/project/here\n"
+        await box.write({"project/other/f": b"1"})
+        elsewhere = await box.run(Program(argv=("ls",), folder="project/other"))
         assert elsewhere.result.stdout == b"f\n"
         with pytest.raises(JourneymanError, match="the box's folder cannot be made"):
-            await box.settle((), "work/other/f")
+            await box.settle((), "project/other/f")
     finally:
         await backend.close()

@@ -27,6 +27,7 @@ LIMITS = pb.BoxLimits(
     memory_bytes=192 * MIB, max_processes=24, disk_bytes=16 * MIB, max_files=400, output_bytes=64 * 1024
 )
 MAX_BOXES = 24
+_CPU_FACTORS = {"runsc": 5.0}
 _START_S, _END_S = 40.0, 15.0
 _DYING_LOOKS = 30
 _SYSTEM_PYTHON = "/usr/bin/python3"
@@ -54,7 +55,7 @@ class BoxedCell:
         program = pb.PythonProgram(source=PRELUDE + source, argv=[facts_json(self._scene.host)])
         request = pb.RunRequest(sandbox_id=self.sandbox_id, python=program)
         request.timeout.CopyFrom(_duration(timeout_s))
-        request.cpu.CopyFrom(_duration(cpu_s))
+        request.cpu.CopyFrom(_duration(cpu_s * self._scene.cpu_factor))
         return await self._seen(request, timeout_s)
 
     async def command(self, argv: Sequence[str]) -> Seen:
@@ -96,6 +97,7 @@ class BoxedScene:
         self._host = host
         self._cells: list[BoxedCell] = []
         self.stub = service.stub
+        self.cpu_factor = service.cpu_factor
         self.host: HostFacts = replace(host.facts, victim_pid=_VICTIM_PID)
         self.cell: Cell
 
@@ -128,8 +130,10 @@ class BoxedScene:
 class Service:
     """A running sandbox service, in a pid namespace that it shares with a victim."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", port: int, log: Path, cpu_factor: float) -> None:
         self._process = process
+        self.cpu_factor = cpu_factor
+        """Of what attacks may use: where waiting counts as use, less would end them before the limit that they are about does."""
         self._log = log
         self._channel = channel(f"127.0.0.1:{port}")
         self.port = port
@@ -191,7 +195,7 @@ async def running_service(isolation: str, host: Host, folder: str) -> AsyncItera
     command = [*_NAMESPACES, *_WITH_VICTIM, sys.executable, "-m", "sandbox_service"]
     flags = ["--allow-weak"] if isolation == "weak" else []
     process = _start([*command, *flags], kept | settings, folder, log)
-    service = Service(process, port, log)
+    service = Service(process, port, log, _CPU_FACTORS.get(isolation, 1.0))
     try:
         await service.wait_until_ready()
         yield service

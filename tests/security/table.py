@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.security.attack import Kind
 from tests.security.attacks import ATTACKS
-from tests.security.verdicts import ISOLATIONS, ROOT, VARIES, Verdict, verdicts_of
+from tests.security.verdicts import ISOLATIONS, ROOT, Verdict, verdicts_of
 
 PAGE = ROOT / "docs" / "security.md"
 BEGIN, END = "<!-- attacks: begin -->", "<!-- attacks: end -->"
@@ -51,7 +51,6 @@ def main() -> None:
         if found.not_here:
             print(f"{isolation}: not here, its column stays: {found.not_here[-200:].strip()}", file=sys.stderr)
         verdicts |= {(name, isolation): row.verdict for name, row in found.rows.items()}
-    verdicts |= dict.fromkeys(VARIES, Verdict.VARIES)
     before, _, rest = PAGE.read_text().partition(BEGIN)
     after = rest.partition(END)[2]
     PAGE.write_text(f"{before}{BEGIN}\n{rendered(verdicts)}\n{END}{after}")

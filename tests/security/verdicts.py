@@ -25,12 +25,6 @@ class Verdict(StrEnum):
     CONTAINED = "contained"
     THROUGH = "**gets through**"
     UNKNOWN = "?"
-    VARIES = "varies"
-
-
-VARIES = {(name, "runsc") for name in ("memory_by_memfd", "memory_by_sysv_shm", "memory_bomb_of_many", "inode_fill")}
-"""Attack and kind of isolation where both have been seen: the group's limit leaves room for what gVisor itself needs, and what it slows down may
-meet a limit of time before it succeeds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ _PLACE = WORK_FOLDER
 """Where the template leaves room for what runsc writes."""
 _ROOT, _BUNDLES, _STATE = f"{_PLACE}/root", f"{_PLACE}/bundles", f"{_PLACE}/state"
 _PLACE_BYTES = 64 * MIB
-_OWN_MEMORY_BYTES = 192 * MIB
+_OWN_MEMORY_BYTES = 64 * MIB
 """What runsc's kernel and its file server may use beside the box."""
 _OWN_PROCESSES = 512
 _THREADS_PER_PROCESS = 4
