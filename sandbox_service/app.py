@@ -2,37 +2,26 @@
 
 import asyncio
 import os
-import secrets
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from journeyman.boxes.paths import checked_path
 from journeyman.boxes.port import DirectoryEntry, Ending, OutputPiece, RunResult
 from journeyman.errors import ErrorCode, JourneymanError
-from sandbox_service.core.leases import Leases
 from sandbox_service.core.programs import BoxRun, FilePart, Program
 from sandbox_service.core.shape import BoxPlan
+from sandbox_service.living import BoxLease, Living, LivingBoxes, checked_lease_s
 from sandbox_service.parts import parts_of
 from sandbox_service.pieces import Pieces
 from sandbox_service.ports import Backend, LiveBox, SavedFiles
 from sandbox_service.snapshots import Snapshot, Snapshots
 
-MIN_LEASE_S, DEFAULT_LEASE_S, MAX_LEASE_S = 1.0, 60.0, 3600.0
 MAX_WRITE_BYTES = 48 * 1024 * 1024
 """Of files in one call; a gRPC message holds 64 MiB."""
 MAX_ENTRIES = 10_000
 """Of a folder in one answer."""
 _EXPIRY_LOOK_S = 0.5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoxLease:
-    """A living box."""
-
-    box_id: str
-    left_s: float
-    """Life without renewal, from now."""
 
 
 class Sandboxes:
@@ -50,12 +39,9 @@ class Sandboxes:
         self._max_boxes = max_boxes
         self._slots = asyncio.Semaphore(num_parallel or 2 * (os.cpu_count() or 1))
         self._clock_s = clock_s
-        self._boxes: dict[str, LiveBox] = {}
-        self._plans: dict[str, BoxPlan] = {}
+        self._boxes = LivingBoxes(clock_s)
         self._snapshots = Snapshots(backend, max_boxes)
-        self._leases = Leases()
         self._by_key: dict[str, asyncio.Task[BoxLease]] = {}
-        self._key_of: dict[str, str] = {}
         self._num_coming = 0
 
     @property
@@ -87,13 +73,14 @@ class Sandboxes:
             task = self._by_key[key] = asyncio.ensure_future(self._make(files, None, plan, lease_s, key))
             task.add_done_callback(lambda done: self._forget_failure(key, done))
         made = await asyncio.shield(task)
-        return self._lease(made.box_id)
+        return self._boxes.lease(made.box_id)
 
     async def fork(self, box_id: str, count: int, lease_s: float) -> list[BoxLease]:
         """count more boxes with the same files. PRECONDITION while a program runs in the box."""
-        saved = await self._box(box_id).save()
+        living = self._boxes.get(box_id)
+        saved = await living.box.save()
         try:
-            return await self._make_all(saved, self._plans[box_id], count, lease_s)
+            return await self._make_all(saved, living.plan, count, lease_s)
         finally:
             self._backend.discard(saved)
 
@@ -104,19 +91,18 @@ class Sandboxes:
 
     async def snapshot(self, box_id: str, lease_s: float) -> BoxLease:
         """Keeps a box as it is; id and life of the snapshot. PRECONDITION while a program runs in the box."""
-        until_s = self._clock_s() + _checked_lease_s(lease_s)
+        until_s = self._clock_s() + checked_lease_s(lease_s)
         self._snapshots.refuse_more()
-        plan = self._plan(box_id)
-        saved = await self._box(box_id).save()
-        return BoxLease(box_id=self._snapshots.add(Snapshot(saved=saved, plan=plan), until_s), left_s=lease_s)
+        living = self._boxes.get(box_id)
+        snapshot = Snapshot(saved=await living.box.save(), plan=living.plan)
+        return BoxLease(box_id=self._snapshots.add(snapshot, until_s), left_s=lease_s)
 
     async def restore(self, box_id: str, snapshot_id: str) -> None:
         """Makes a box what it was, or another was, at a snapshot; its limits stay. PRECONDITION while a program runs in it."""
-        box, snapshot = self._box(box_id), self._snapshots.get(snapshot_id)
-        await box.restore(snapshot.saved)
-        if box_id in self._plans:
-            self._plans[box_id] = replace(snapshot.plan, shape=self._plans[box_id].shape)
-        await box.settle(snapshot.plan.env, snapshot.plan.folder)
+        living, snapshot = self._boxes.get(box_id), self._snapshots.get(snapshot_id)
+        await living.box.restore(snapshot.saved)
+        self._boxes.change_plan(box_id, replace(snapshot.plan, shape=living.plan.shape))
+        await living.box.settle(snapshot.plan.env, snapshot.plan.folder)
 
     def delete_snapshots(self, snapshot_ids: Sequence[str]) -> None:
         """Lets snapshots go; unknown ids are ignored."""
@@ -130,12 +116,12 @@ class Sandboxes:
 
     async def run(self, box_id: str, program: Program) -> BoxRun:
         """One result. NOT_FOUND where the box is not there."""
-        self._box(box_id)
+        self._boxes.get(box_id)
         return await self._run(box_id, program)
 
     async def exec(self, box_id: str, program: Program) -> AsyncGenerator[OutputPiece | BoxRun, None]:
         """Output while the program runs, then the result. NOT_FOUND where the box is not there. Whoever stops listening kills the program."""
-        self._box(box_id)
+        self._boxes.get(box_id)
         pieces = Pieces()
         running = asyncio.ensure_future(self._run(box_id, program, pieces))
         running.add_done_callback(lambda _: pieces.close())
@@ -150,11 +136,11 @@ class Sandboxes:
     async def write(self, box_id: str, files: Mapping[str, bytes]) -> None:
         """Writes files below a box's working folder."""
         _check_files(files)
-        await self._box(box_id).write(files)
+        await self._boxes.get(box_id).box.write(files)
 
     async def read(self, box_id: str, paths: Sequence[str]) -> dict[str, bytes]:
         """Regular files below a box's working folder; the rest is left out."""
-        return await self._box(box_id).read([checked_path(path) for path in paths])
+        return await self._boxes.get(box_id).box.read([checked_path(path) for path in paths])
 
     async def read_file(
         self, box_id: str, path: str, offset: int = 0, length: int = 0
@@ -163,19 +149,19 @@ class Sandboxes:
 
         A negative offset counts from the end; length 0 means to the end.
         """
-        box, path = self._box(box_id), checked_path(path)
+        box, path = self._boxes.get(box_id).box, checked_path(path)
         async for part in parts_of(lambda start, most: box.read_part(path, start, most), offset, length):
             yield part
 
     async def read_log(self, box_id: str, log: str, offset: int = 0, length: int = 0) -> AsyncGenerator[FilePart, None]:
         """The same of a log that a result of this box names."""
-        box = self._box(box_id)
+        box = self._boxes.get(box_id).box
         async for part in parts_of(lambda start, most: box.read_log(log, start, most), offset, length):
             yield part
 
     async def list_directory(self, box_id: str, path: str) -> tuple[Sequence[DirectoryEntry], bool]:
         """The first MAX_ENTRIES entries of a folder by name, and whether there are more. NOT_FOUND says why there are none."""
-        return await self._box(box_id).list_folder(checked_path(path) if path else "", MAX_ENTRIES)
+        return await self._boxes.get(box_id).box.list_folder(checked_path(path) if path else "", MAX_ENTRIES)
 
     def has(self, box_id: str) -> bool:
         """Whether a box is there."""
@@ -183,28 +169,28 @@ class Sandboxes:
 
     def renew(self, box_ids: Sequence[str], lease_s: float) -> list[str]:
         """Extends leases of boxes and snapshots; gives the ids that are gone."""
-        until_s = self._clock_s() + _checked_lease_s(lease_s)
+        until_s = self._clock_s() + checked_lease_s(lease_s)
         lost = []
         for box_id in box_ids:
-            if box_id in self._boxes:
-                self._leases.grant(box_id, until_s)
-            elif not self._snapshots.renew(box_id, until_s):
+            if not self._boxes.renew(box_id, until_s) and not self._snapshots.renew(box_id, until_s):
                 lost.append(box_id)
         return lost
 
     async def destroy(self, box_ids: Sequence[str], reason: str = "") -> None:
         """Destroys boxes; unknown ids are ignored. An empty reason means that a client asked for it."""
-        boxes = [box for box_id in box_ids if (box := self._remove(box_id)) is not None]
-        await asyncio.gather(*(box.destroy(reason) for box in boxes))
+        ending = [living for box_id in box_ids if (living := self._boxes.remove(box_id)) is not None]
+        for living in ending:
+            self._by_key.pop(living.key, None)
+        await asyncio.gather(*(living.box.destroy(reason) for living in ending))
 
     def list_living(self) -> list[BoxLease]:
         """All boxes."""
-        return [self._lease(box_id) for box_id in self._boxes]
+        return self._boxes.leases()
 
     async def end_expired(self, stop: asyncio.Event) -> None:
         """Destroys boxes whose lease has ended, until stop is set. Raises where no more boxes can be made."""
         while not stop.is_set():
-            await self.destroy(self._leases.expired(self._clock_s()), "its lease ended")
+            await self.destroy(self._boxes.expired(), "its lease ended")
             self._snapshots.delete_expired(self._clock_s())
             if self._backend.lost.is_set():
                 raise JourneymanError(ErrorCode.UNAVAILABLE, "the process that makes boxes has ended")
@@ -216,7 +202,7 @@ class Sandboxes:
 
     async def close(self) -> None:
         """Destroys every box and the backend."""
-        await self.destroy(list(self._boxes), "the service stops")
+        await self.destroy([lease.box_id for lease in self._boxes.leases()], "the service stops")
         await self._backend.close()
 
     async def _make_all(self, saved: SavedFiles, plan: BoxPlan, count: int, lease_s: float) -> list[BoxLease]:
@@ -231,7 +217,7 @@ class Sandboxes:
     async def _make(
         self, files: Mapping[str, bytes], saved: SavedFiles | None, plan: BoxPlan, lease_s: float, key: str = ""
     ) -> BoxLease:
-        until_s = self._clock_s() + _checked_lease_s(lease_s)
+        until_s = self._clock_s() + checked_lease_s(lease_s)
         _check_files(files)
         if len(self._boxes) + self._num_coming >= self._max_boxes:
             message = f"{self._max_boxes} boxes are alive, as many as SANDBOX_MAX_BOXES allows"
@@ -241,12 +227,7 @@ class Sandboxes:
             box = await self._filled(files, saved, plan)
         finally:
             self._num_coming -= 1
-        box_id = secrets.token_hex(8)
-        self._boxes[box_id] = box
-        self._plans[box_id] = plan
-        self._key_of[box_id] = key
-        self._leases.grant(box_id, until_s)
-        return self._lease(box_id)
+        return self._boxes.add(Living(box=box, plan=plan, key=key), until_s)
 
     async def _filled(self, files: Mapping[str, bytes], saved: SavedFiles | None, plan: BoxPlan) -> LiveBox:
         box = await self._backend.create(plan.shape, saved)
@@ -261,42 +242,15 @@ class Sandboxes:
         return box
 
     async def _run(self, box_id: str, program: Program, pieces: Pieces | None = None) -> BoxRun:
-        box = self._boxes.get(box_id)
-        if box is None:
+        living = self._boxes.find(box_id)
+        if living is None:
             return _lost(f"there is no box {box_id}: its lease ended or it was destroyed")
         async with self._slots:
-            return await box.run(program, pieces)
-
-    def _remove(self, box_id: str) -> LiveBox | None:
-        self._leases.drop(box_id)
-        self._by_key.pop(self._key_of.pop(box_id, ""), None)
-        self._plans.pop(box_id, None)
-        return self._boxes.pop(box_id, None)
+            return await living.box.run(program, pieces)
 
     def _forget_failure(self, key: str, done: "asyncio.Task[BoxLease]") -> None:
         if done.cancelled() or done.exception() is not None:
             self._by_key.pop(key, None)
-
-    def _box(self, box_id: str) -> LiveBox:
-        if (box := self._boxes.get(box_id)) is None:
-            raise JourneymanError(
-                ErrorCode.NOT_FOUND, f"there is no box {box_id!r}: its lease ended or it was destroyed"
-            )
-        return box
-
-    def _plan(self, box_id: str) -> BoxPlan:
-        self._box(box_id)
-        return self._plans[box_id]
-
-    def _lease(self, box_id: str) -> BoxLease:
-        return BoxLease(box_id=box_id, left_s=self._leases.until_s(box_id) - self._clock_s())
-
-
-def _checked_lease_s(lease_s: float) -> float:
-    if not MIN_LEASE_S <= lease_s <= MAX_LEASE_S:
-        message = f"lease of {lease_s:g} s: must be from {MIN_LEASE_S:g} s to {MAX_LEASE_S:g} s"
-        raise JourneymanError(ErrorCode.INVALID_INPUT, message)
-    return lease_s
 
 
 def _check_files(files: Mapping[str, bytes]) -> None:

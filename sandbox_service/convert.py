@@ -10,9 +10,9 @@ from journeyman.boxes.paths import checked_path
 from journeyman.boxes.port import OutputPiece, Stream
 from journeyman.convert.times import seconds_from_duration
 from journeyman.errors import ErrorCode, JourneymanError
-from sandbox_service.app import DEFAULT_LEASE_S
 from sandbox_service.core.programs import BoxRun, Program, checked_env
 from sandbox_service.core.shape import RANGES, BoxPlan, BoxShape
+from sandbox_service.living import DEFAULT_LEASE_S
 
 MAX_LIMIT_S = 3600.0
 

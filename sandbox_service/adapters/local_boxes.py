@@ -11,9 +11,10 @@ from journeyman.boxes.port import BoxFailure, DirectoryEntry, Ending, OutputPiec
 from journeyman.errors import ErrorCode, JourneymanError
 from sandbox_service.adapters.box_logs import remove_stale_logs
 from sandbox_service.adapters.isolation import AUTO, IsolationChoice, open_backend
-from sandbox_service.app import MAX_LEASE_S, Sandboxes
+from sandbox_service.app import Sandboxes
 from sandbox_service.core.programs import BoxRun, FilePart, Program, checked_env
 from sandbox_service.core.shape import BoxPlan, BoxShape
+from sandbox_service.living import MAX_LEASE_S
 
 _MAX_BOXES = 4096
 

@@ -82,8 +82,8 @@ class Hanging(Exception):
 class Cell(Protocol):
     """Where a program runs."""
 
-    async def run(self, source: str, timeout_s: float = PROGRAM_S, cpu_s: float = PROGRAM_CPU_S) -> Seen:
-        """Python source, after PRELUDE."""
+    async def run(self, source: str, timeout_s: float = PROGRAM_S, cpu_s: float | None = None) -> Seen:
+        """Python source, after PRELUDE. cpu_s None: enough for attacks that are not about it."""
         ...
 
     async def command(self, argv: Sequence[str]) -> Seen:
@@ -179,7 +179,7 @@ def of_program(
     endings: Sequence[str] = ("exited",),
     needs: str = "",
     timeout_s: float = PROGRAM_S,
-    cpu_s: float = PROGRAM_CPU_S,
+    cpu_s: float | None = None,
 ) -> Attack:
     """An attack by one program; what it prints is its loot."""
     text = dedent(source)

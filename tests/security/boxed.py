@@ -50,12 +50,12 @@ class BoxedCell:
         self._stub = scene.stub
         self.sandbox_id = sandbox_id
 
-    async def run(self, source: str, timeout_s: float = PROGRAM_S, cpu_s: float = PROGRAM_CPU_S) -> Seen:
+    async def run(self, source: str, timeout_s: float = PROGRAM_S, cpu_s: float | None = None) -> Seen:
         """See Cell."""
         program = pb.PythonProgram(source=PRELUDE + source, argv=[facts_json(self._scene.host)])
         request = pb.RunRequest(sandbox_id=self.sandbox_id, python=program)
         request.timeout.CopyFrom(_duration(timeout_s))
-        request.cpu.CopyFrom(_duration(cpu_s * self._scene.cpu_factor))
+        request.cpu.CopyFrom(_duration(PROGRAM_CPU_S * self._scene.cpu_factor if cpu_s is None else cpu_s))
         return await self._seen(request, timeout_s)
 
     async def command(self, argv: Sequence[str]) -> Seen:

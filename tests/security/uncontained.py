@@ -14,7 +14,6 @@ from typing import Any
 
 from tests.security.attack import (
     PRELUDE,
-    PROGRAM_CPU_S,
     PROGRAM_S,
     Attack,
     Cell,
@@ -40,7 +39,7 @@ class UncontainedCell:
         self._scene = scene
         self._number = number
 
-    async def run(self, source: str, timeout_s: float = PROGRAM_S, cpu_s: float = PROGRAM_CPU_S) -> Seen:
+    async def run(self, source: str, timeout_s: float = PROGRAM_S, cpu_s: float | None = None) -> Seen:
         """See Cell."""
         argv = [sys.executable, "-c", PRELUDE + source, facts_json(self._scene.host)]
         return await self._seen("warm" if self._scene.shares_interpreter else "run", argv, timeout_s)

@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from sandbox_service.adapters.box.files import Folder
 from sandbox_service.adapters.box.frames import Frame, Header, encode, parse, receive
 from sandbox_service.adapters.box.job import Job
+from sandbox_service.adapters.box.limits import limit_open_files
 from sandbox_service.adapters.box.meter import Meter
 from sandbox_service.adapters.box.outlet import Outlet
-from sandbox_service.adapters.box.runner import Runner, limit_open_files
+from sandbox_service.adapters.box.runner import Runner
 from sandbox_service.core.shape import BoxShape
 
 Answer = tuple[Header, Sequence[bytes]]

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 
 from journeyman.boxes.program import WORK_FOLDER
 from sandbox_service.adapters.box import init
-from sandbox_service.adapters.box.runner import apply_rlimits, processes_of_box_s
+from sandbox_service.adapters.box.limits import apply_rlimits
+from sandbox_service.adapters.box.runner import processes_of_box_s
 from sandbox_service.adapters.linux import calls
 from sandbox_service.adapters.linux.seccomp import build_filter
 from sandbox_service.adapters.zygote.cgroups import Cgroups

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sandbox_service.adapters.box import init
-from sandbox_service.adapters.box.runner import apply_rlimits
+from sandbox_service.adapters.box.limits import apply_rlimits
 from sandbox_service.adapters.linux import calls
 from sandbox_service.adapters.linux.seccomp import build_filter
 from sandbox_service.adapters.zygote.confinement import Started, enter_quietly, keep_only
