@@ -9,7 +9,7 @@ import logging
 import secrets
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import grpc
 
@@ -59,7 +59,8 @@ def _wrap_unary(call: Callable[..., Any], method: str, parent: str) -> Callable[
             try:
                 return await call(request, context)
             except Exception as error:
-                status = await _abort(context, error, method)
+                status = _status_of(error)
+                await _abort(context, error, method)
             finally:
                 RPC_SECONDS.labels(method, status).observe(time.perf_counter() - started)
 
@@ -70,18 +71,30 @@ def _wrap_stream(call: Callable[..., Any], method: str, parent: str) -> Callable
     """Writes what the handler yields, and closes the handler when the call is cancelled, wherever it stood."""
 
     async def wrapped(request: Any, context: Context) -> None:
+        started = time.perf_counter()
+        status = "ok"
         with trace.span(parent), deadline.until(context.time_remaining()):
             try:
                 async with contextlib.aclosing(call(request, context)) as answers:
                     async for answer in answers:
                         await context.write(answer)
             except Exception as error:
+                status = _status_of(error)
                 await _abort(context, error, method)
+            finally:
+                RPC_SECONDS.labels(method, status).observe(time.perf_counter() - started)
 
     return wrapped
 
 
-async def _abort(context: Context, error: Exception, method: str) -> str:
+def _status_of(error: Exception) -> str:
+    """How the call ended, for the metric."""
+    if isinstance(error, JourneymanError):
+        return error.code.value
+    return "aborted" if isinstance(error, grpc.aio.AbortError) else "internal"
+
+
+async def _abort(context: Context, error: Exception, method: str) -> NoReturn:
     """Ends the call with our error, or logs an unknown one in full and lets only its id out. Always raises."""
     if isinstance(error, grpc.aio.AbortError | asyncio.CancelledError):
         raise error
@@ -90,4 +103,3 @@ async def _abort(context: Context, error: Exception, method: str) -> str:
     error_id = secrets.token_hex(6)
     log.error("unexpected error", exc_info=error, extra={"method": method, "error_id": error_id})
     await context.abort(grpc.StatusCode.INTERNAL, f"internal error {error_id}; the service's log has it in full")
-    return "error"

@@ -1,7 +1,8 @@
 """Which layers are still wanted, by boxes that stand on them or by saved files. Used by LinkedBackend and its boxes."""
 
+import contextlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from sandbox_service.adapters.launching import Launcher
 
@@ -22,6 +23,18 @@ class LayerCounts:
     def hold(self, layers: Sequence[int]) -> None:
         """One more holder of each."""
         self._num_holders.update(layers)
+
+    @contextlib.contextmanager
+    def held_unless_failed(self, layers: Sequence[int]) -> Iterator[None]:
+        """One more holder of each; not where the block fails, for which nobody else has to do anything then."""
+        self.hold(layers)
+        is_done = False
+        try:
+            yield
+            is_done = True
+        finally:
+            if not is_done:
+                self.release(layers)
 
     def release(self, layers: Sequence[int]) -> None:
         """One holder less of each."""

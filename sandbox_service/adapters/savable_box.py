@@ -45,15 +45,11 @@ class SavableBox(LinkedBox):
     async def make(cls, shape: BoxShape, workshop: Workshop, saved: SavedFiles | None = None) -> "SavableBox":
         """A box, empty but for saved files. UNAVAILABLE where it does not come up."""
         layers = saved.layers if saved is not None else ()
-        workshop.counts.hold(layers)
-        try:
+        with workshop.counts.held_unless_failed(layers):
             box = cls(*await _launched(workshop, shape, layers), shape, workshop)
-        except BaseException:
-            workshop.counts.release(layers)
-            raise
         box._layers = layers
         if saved is not None and saved.packed is not None:
-            await box._unpack(saved.packed)
+            await box._fill(saved.packed)
         return box
 
     async def save(self) -> SavedFiles:
@@ -84,27 +80,22 @@ class SavableBox(LinkedBox):
             message = f"{MAX_LAYERS} snapshots stand on each other; write the files into a new box and go on there"
             raise JourneymanError(ErrorCode.PRECONDITION, message)
         counts = self._workshop.counts
-        layer = counts.new()
         if self._launched.keep is None:
             raise JourneymanError(ErrorCode.PRECONDITION, "files of this box can only be copied")
-        await self._launched.keep(layer)
-        layers = (layer, *self._layers)
-        counts.hold(layers)
-        try:
+        layers = (counts.new(), *self._layers)
+        with counts.held_unless_failed(layers):
+            await self._launched.keep(layers[0])
             await self._move_to(layers)
-        except BaseException:
-            counts.release(layers)
-            raise
         return layers
 
     async def _move_to(self, layers: tuple[int, ...]) -> None:
-        """Lives on in a new init that stands on layers. Where that does not come up, in the old one."""
-        self._workshop.counts.hold(layers)
-        try:
+        """Lives on in a new init that stands on layers. Where that does not come up, in the old one. NOT_FOUND where it is gone meanwhile."""
+        with self._workshop.counts.held_unless_failed(layers):
             launched, link = await _launched(self._workshop, self._shape, layers)
-        except BaseException:
-            self._workshop.counts.release(layers)
-            raise
+            if self._destroyed_for is not None:
+                launched.kill()
+                link.close()
+                raise JourneymanError(ErrorCode.NOT_FOUND, f"the box is gone: {self._destroyed_for or 'destroyed'}")
         old_launched, old_link = self._launched, self._link
         self._launched, self._link, self._counted = launched, link, BoxCounters()
         self._spent = None
@@ -118,6 +109,16 @@ class SavableBox(LinkedBox):
         """Of what it stands on."""
         self._workshop.counts.release(self._layers)
         self._layers = ()
+
+    async def _fill(self, packed: bytes) -> None:
+        """Unpacks into a new box; ends it where that fails."""
+        is_filled = False
+        try:
+            await self._unpack(packed)
+            is_filled = True
+        finally:
+            if not is_filled:
+                await self.destroy("it could not be filled")
 
     async def _pack(self) -> bytes:
         frame = await self._ask_now({"op": "pack"}, ())

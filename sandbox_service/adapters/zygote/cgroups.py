@@ -5,6 +5,7 @@ folder at its end; the next zygote removes what a killed one left.
 """
 
 import contextlib
+import fcntl
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -128,13 +129,21 @@ def open_cgroups(name: str) -> tuple[Cgroups, str]:
 
 
 def remove_stale() -> None:
-    """Removes folders of zygotes that are gone. A folder in use cannot be removed."""
+    """Removes folders of zygotes that are gone, wherever they ran: one that lives has its folders locked."""
     for _, _, base in _places():
         with contextlib.suppress(OSError):
             for folder in Path(base).glob(_PREFIX + "*"):
-                owner = folder.name.removeprefix(_PREFIX).partition("-")[0]
-                if not Path("/proc", owner).exists():
-                    _remove_folder(folder)
+                _remove_unlocked(folder)
+
+
+def _remove_unlocked(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        fd = os.open(folder, _FOLDER)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _remove_folder(folder)
+        finally:
+            os.close(fd)
 
 
 def _places() -> Iterator[tuple[int, tuple[str, ...], str]]:
@@ -172,7 +181,9 @@ def _open(version: int, controllers: tuple[str, ...], base: str, name: str) -> H
     folder.mkdir()
     if version == 2:
         _enable(folder, controllers)
-    return Hierarchy(version=version, controllers=controllers, base=base, fd=os.open(folder, _FOLDER))
+    fd = os.open(folder, _FOLDER)
+    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return Hierarchy(version=version, controllers=controllers, base=base, fd=fd)
 
 
 def _enable(folder: Path, controllers: tuple[str, ...]) -> None:

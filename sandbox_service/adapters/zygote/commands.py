@@ -115,6 +115,10 @@ class CommandConfinement:
         """Nothing is made ahead."""
         return False
 
+    def shrink(self) -> bool:
+        """Nothing is made ahead."""
+        return False
+
     def keep(self, started: Started, layer: int) -> None:
         """Never: files here are copied."""
         raise OSError(0, "its mounts are not ours")

@@ -45,6 +45,10 @@ class Confinement(Protocol):
         """Makes one box ahead of demand where some are wanted; whether more are."""
         ...
 
+    def shrink(self) -> bool:
+        """Ends one box made ahead that nobody is likely to ask for; whether there was one."""
+        ...
+
     def keep(self, started: Started, layer: int) -> None:
         """Makes what a box has written a layer. OSError where it cannot be had."""
         ...

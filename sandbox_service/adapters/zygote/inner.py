@@ -17,6 +17,8 @@ from sandbox_service.core.shape import BoxShape
 
 MAX_MESSAGE_BYTES = 64 * 1024
 _LOOK_MS = 50
+_SPARES_LOOK_MS = 2000
+"""Between two looks at whether a spare is still wanted."""
 
 
 def say(control: socket.socket, message: dict[str, str | int]) -> None:
@@ -66,7 +68,9 @@ class Zygote:
         poll.register(wake_read, select.POLLIN)
         wants_more = True
         while True:
-            ready = {fd for fd, _ in poll.poll(0 if wants_more else _LOOK_MS if self._unclean else None)}
+            ready = {fd for fd, _ in poll.poll(0 if wants_more else self._patience_ms())}
+            if not ready and not wants_more and self._confinement.shrink():
+                self._tell_spares()
             if wake_read in ready:
                 os.read(wake_read, 4096)
                 self._bury()
@@ -76,7 +80,16 @@ class Zygote:
                     return
                 wants_more = True
             elif wants_more and not (wants_more := self._refill()):
-                say(self._control, {"op": "spares", "number": self._confinement.num_spares})
+                self._tell_spares()
+
+    def _patience_ms(self) -> int | None:
+        """How long to wait for something to happen."""
+        if self._unclean:
+            return _LOOK_MS
+        return _SPARES_LOOK_MS if self._confinement.num_spares else None
+
+    def _tell_spares(self) -> None:
+        say(self._control, {"op": "spares", "number": self._confinement.num_spares})
 
     def _refill(self) -> bool:
         """Makes one box ahead of demand; whether more are wanted. Where it cannot, the next order says why."""

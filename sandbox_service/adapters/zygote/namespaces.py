@@ -7,6 +7,7 @@ import contextlib
 import fcntl
 import json
 import os
+import signal
 import socket
 import struct
 from collections.abc import Sequence
@@ -92,13 +93,20 @@ class NamespaceConfinement:
             self._spares.add(self._make())
         return self._spares.wants_more()
 
+    def shrink(self) -> bool:
+        """Ends one spare that nobody is likely to ask for; whether there was one."""
+        if (spare := self._spares.surplus()) is None:
+            return False
+        os.kill(spare.pid, signal.SIGKILL)
+        return True
+
     def keep(self, started: Started, layer: int) -> None:
         """Makes what a box has written a layer. The box must write no more."""
         if started.gate is None or self._layers is None:
             raise OSError(0, "this box has no files of its own that could be kept")
         _, trees, _, _ = socket.recv_fds(started.gate, 1, 1)
         if not trees:
-            raise OSError(0, "the box has ended")
+            raise OSError(0, "they have been taken already, or the box has ended")
         try:
             self._layers.keep(layer, trees[0])
         finally:

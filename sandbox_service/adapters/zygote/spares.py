@@ -39,6 +39,10 @@ class Spares:
         """Whether another is likely to be asked for soon."""
         return len(self._ready) < self._target()
 
+    def surplus(self) -> Started | None:
+        """Takes out a spare for which there has been no demand for long; None where all are wanted."""
+        return self._ready.popleft() if len(self._ready) > self._target() else None
+
     def __len__(self) -> int:
         return len(self._ready)
 

@@ -53,6 +53,10 @@ class WeakConfinement:
         """Nothing is made ahead."""
         return False
 
+    def shrink(self) -> bool:
+        """Nothing is made ahead."""
+        return False
+
     def keep(self, started: Started, layer: int) -> None:
         """Never: files here are copied."""
         raise OSError(0, "there are no mounts")
