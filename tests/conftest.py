@@ -9,6 +9,7 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 
 from journeyman.testing.local_postgres import find_binaries, local_postgres
+from journeyman.testing.missing import missing
 
 os.environ.setdefault(
     "OMP_NUM_THREADS", "1"
@@ -20,9 +21,7 @@ _NUMBERS = itertools.count()
 def postgres_server() -> Iterator[str]:
     binaries = find_binaries()
     if binaries is None:
-        if os.environ.get("CI"):
-            pytest.fail("PostgreSQL's server binaries are missing in CI")
-        pytest.skip("no PostgreSQL server: apt-get install postgresql")
+        missing("no PostgreSQL server: apt-get install postgresql")
     with local_postgres(binaries) as url:
         yield url
 

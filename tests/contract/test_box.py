@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import NoReturn
 
 import pytest
 import pytest_asyncio
@@ -14,6 +13,7 @@ from journeyman.boxes.port import Box, Ending, OutputCut
 from journeyman.errors import JourneymanError
 from journeyman.rpc.client import channel
 from journeyman.rpc.server import RpcServer
+from journeyman.testing.missing import missing
 from sandbox_service.adapters.isolation import IsolationChoice, open_backend
 from sandbox_service.adapters.local_boxes import local_boxes
 from sandbox_service.app import Sandboxes
@@ -38,19 +38,12 @@ async def _inprocess() -> AsyncIterator[OpenBox]:
         context.__exit__(None, None, None)
 
 
-def _skip(error: JourneymanError) -> NoReturn:
-    """A laptop may have no namespaces; CI has."""
-    if os.environ.get("CI"):
-        pytest.fail(error.message)
-    pytest.skip(error.message)
-
-
 async def _local(isolation: str) -> AsyncIterator[OpenBox]:
     try:
         context = local_boxes(isolation, allow_weak=True)
         boxes = await context.__aenter__()
     except JourneymanError as error:
-        _skip(error)
+        missing(error.message)
 
     async def open_box(files: Mapping[str, bytes]) -> Box:
         return await boxes.open(files, key="", lease_s=60.0)
@@ -79,7 +72,7 @@ async def _grpc() -> AsyncIterator[OpenBox]:
     try:
         backend = await open_backend(IsolationChoice())
     except JourneymanError as error:
-        _skip(error)
+        missing(error.message)
     app = Sandboxes(backend, max_boxes=100)
     server = RpcServer("127.0.0.1:0")
     servicer = SandboxServicer(app, BoxShape(), Program())

@@ -1,7 +1,6 @@
 """The contract of the bus, on memory, SQLite and a Kafka-protocol broker."""
 
 import asyncio
-import os
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from journeyman.bus.kafka import KafkaBus
 from journeyman.bus.port import Bus, BusConsumer, Outgoing, Record
 from journeyman.errors import ErrorCode, JourneymanError
 from journeyman.testing.local_servers import find, kafka_broker
+from journeyman.testing.missing import missing
 
 READY, TAKEN = "group.ready", "group.taken"
 BUSES = ["memory", "sqlite", pytest.param("kafka", marks=[pytest.mark.kafka, pytest.mark.timeout(240)])]
@@ -22,9 +22,7 @@ BUSES = ["memory", "sqlite", pytest.param("kafka", marks=[pytest.mark.kafka, pyt
 def broker() -> Iterator[str]:
     program = find("noida-db")
     if program is None:
-        if os.environ.get("CI"):
-            pytest.fail("the noida-db wheel is missing in CI")
-        pytest.skip("no Kafka-protocol broker: pip install noida-db")
+        missing("no Kafka-protocol broker: pip install noida-db")
     with kafka_broker(program) as address:
         yield address
 

@@ -4,7 +4,6 @@ The broker is noida-db, the store SeaweedFS, the database PostgreSQL; none of th
 """
 
 import asyncio
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from journeyman.testing import compose
 from journeyman.testing.local_cluster import LocalCluster
 from journeyman.testing.local_postgres import find_binaries, local_postgres
 from journeyman.testing.local_servers import find, free_ports, kafka_broker, s3_store
+from journeyman.testing.missing import missing
 
 pytestmark = [pytest.mark.kafka, pytest.mark.s3, pytest.mark.postgres, pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -25,13 +25,6 @@ ROOT = Path(__file__).resolve().parents[2]
 OURS = ("scheduler", "rollout", "sandbox", "verifier", "trainer", "registry")
 SECRETS = {"S3_SECRET_KEY": "objects-secret", "POSTGRES_PASSWORD": "ledger-secret"}
 SIZES = Sizes(sft_steps=150, sft_episodes=1500, steps=3, groups=4, group_size=6, deadline_s=240)
-
-
-def missing(what: str) -> None:
-    """A laptop may lack a server; CI has them all."""
-    if os.environ.get("CI"):
-        pytest.fail(f"{what} is missing: CI needs it")
-    pytest.skip(f"{what} is missing")
 
 
 def program(name: str) -> str:

@@ -17,6 +17,7 @@ import pytest
 from journeyman.boxes.client import SandboxBoxes
 from journeyman.boxes.port import BoxFailure, Ending
 from journeyman.rpc.client import channel
+from journeyman.testing.missing import missing
 from sandbox_service.adapters.local_boxes import LocalBoxes, local_boxes
 from sandbox_service.core.shape import MIB, BoxShape
 
@@ -31,7 +32,7 @@ def tool(request: pytest.FixtureRequest) -> str:
     if name == "runsc" and os.geteuid() != 0:
         pytest.skip("runsc needs root")
     if not shutil.which(name):
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"{name} is not on PATH")
+        missing(f"{name} is not on PATH")
     return name
 
 

@@ -4,10 +4,10 @@ One process for each kind carries out all of its attacks (storm.py), in throw-aw
 """
 
 import os
-from typing import NoReturn
 
 import pytest
 
+from journeyman.testing.missing import missing
 from tests.security.attack import Attack
 from tests.security.attacks import ATTACKS
 from tests.security.table import BEGIN, END, PAGE, rendered, written
@@ -20,16 +20,10 @@ NEEDS_ROOT = ("ns-root", "runsc", "weak")
 by_name = pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
 
 
-def _missing(reason: str) -> NoReturn:
-    if os.environ.get("CI"):
-        pytest.fail(reason)
-    pytest.skip(reason)
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _needs_namespaces() -> None:
     if reason := no_namespaces():
-        _missing(f"no throw-away namespaces for attacks: {reason}")
+        missing(f"no throw-away namespaces for attacks: {reason}")
 
 
 @pytest.fixture(params=ISOLATIONS, scope="module")
@@ -38,7 +32,7 @@ def isolation(request: pytest.FixtureRequest) -> str:
     if name in NEEDS_ROOT and not IS_ROOT:
         pytest.skip("needs root")
     if reason := verdicts_of(name).not_here:
-        _missing(reason)
+        missing(reason)
     return name
 
 
@@ -75,7 +69,7 @@ def test_ns_root_contains_everything_and_says_how_it_ended(attack: Attack, reque
         pytest.skip("needs root")
     found = verdicts_of("ns-root")
     if found.not_here:
-        _missing(found.not_here)
+        missing(found.not_here)
     if attack.needs and attack.needs not in found.enforced:
         pytest.skip(f"{attack.needs} of a whole box is not limited here, which GetCapabilities says")
     row = found.rows[attack.name]

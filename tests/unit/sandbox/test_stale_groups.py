@@ -3,8 +3,7 @@
 import os
 from pathlib import Path
 
-import pytest
-
+from journeyman.testing.missing import missing
 from sandbox_service.adapters.zygote.cgroups import open_cgroups, remove_stale
 
 
@@ -17,7 +16,7 @@ def test_only_unlocked_groups_are_removed() -> None:
     cgroups, reason = open_cgroups(mark)
     try:
         if not cgroups.controllers:
-            (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no control groups: {reason}")
+            missing(f"no control groups: {reason}")
         remove_stale()
         (living, *_) = groups(mark)
         dead = living.with_name("journeyman-999999999-dead")
