@@ -30,7 +30,7 @@ SIZES = Sizes(sft_steps=150, sft_episodes=1500, steps=3, groups=4, group_size=6,
 def program(name: str) -> str:
     found = find(name)
     if found is None:
-        missing(name)
+        missing(f"{name} is not installed")
     return str(found)
 
 
@@ -39,8 +39,7 @@ def database() -> Iterator[str]:
     """host:port of a PostgreSQL server with the databases that the file's config makes."""
     binaries = find_binaries()
     if binaries is None:
-        missing("PostgreSQL")
-        return
+        missing("PostgreSQL is not installed")
     with local_postgres(binaries) as url:
         engine = sqlalchemy.create_engine(url, isolation_level="AUTOCOMMIT")
         with engine.connect() as connection:
